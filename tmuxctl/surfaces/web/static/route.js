@@ -1,0 +1,31 @@
+// Which view is shown, by the address: `/` is the overview, `/session/ID` one session.
+import { set, state } from "./state.js";
+
+function viewOf(path) {
+  const found = /^\/session\/([^/]+)$/.exec(path);
+  return found ? { name: "session", id: decodeURIComponent(found[1]) } : { name: "overview" };
+}
+
+let lastId = null; // the session that was looked at last, to come back to its tile
+
+export function go(path) {
+  if (path !== location.pathname) history.pushState(null, "", path);
+  show();
+}
+
+function show() {
+  const view = viewOf(location.pathname);
+  const before = state.view;
+  if (before.name === "session") lastId = before.id;
+  set({ view, sheet: null });
+  if (view.name === "overview" && before.name === "session") {
+    requestAnimationFrame(() => requestAnimationFrame(() => {
+      document.querySelector(`.tile-link[data-id="${CSS.escape(lastId)}"]`)?.focus();
+    }));
+  }
+}
+
+export function startRouting() {
+  window.addEventListener("popstate", show);
+  set({ view: viewOf(location.pathname) });
+}

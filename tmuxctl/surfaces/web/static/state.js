@@ -1,0 +1,104 @@
+// What the page knows: all sessions, who reads it, how the connection is; and what this browser remembers of a person's choices.
+import { useEffect, useState } from "./vendor/preact.mjs";
+
+const listeners = new Set();
+
+export const state = {
+  rows: new Map(), // by id, as the server tells them
+  asking: 0, // how many sessions need a person
+  loaded: false,
+  link: "starting", // starting, live, lost
+  epoch: 0, // how often the connection was made
+  skew: 0, // milliseconds that the server's clock is ahead of ours
+  me: null, // who reads: rights, machine, version
+  problem: null, // why nothing can be shown: {message, hint}
+  view: { name: "overview" },
+  ending: new Map(), // sessions that end soon unless the person says otherwise: id -> time
+  notes: [], // short notices at the foot of the page
+  sheet: null, // the dialog that is open: {name, ...}
+};
+
+// Change some of it and have everything drawn that shows it.
+export function set(changes) {
+  Object.assign(state, changes);
+  for (const listener of [...listeners]) listener();
+}
+
+export function listen(listener) {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+// For a component: drawn anew when anything changes. Changes of one moment are drawn together.
+export function useEverything() {
+  const [, draw] = useState(0);
+  useEffect(() => {
+    let asked = 0;
+    const stop = listen(() => {
+      asked ||= requestAnimationFrame(() => {
+        asked = 0;
+        draw((number) => number + 1);
+      });
+      // a page in the background has no frames, but a title
+      if (document.hidden) {
+        cancelAnimationFrame(asked);
+        asked = 0;
+        draw((number) => number + 1);
+      }
+    });
+    return () => {
+      cancelAnimationFrame(asked);
+      stop();
+    };
+  }, []);
+}
+
+export const may = (right) => Boolean(state.me?.rights.includes(right));
+
+// The server's clock now, in milliseconds.
+export const serverNow = () => Date.now() + state.skew;
+
+// Sessions in the order of need: who needs a person first, those that are equal by name.
+const names = new Intl.Collator(undefined, { numeric: true });
+export const byNeed = (one, two) =>
+  one.rank - two.rank || names.compare(one.name, two.name) || (one.id < two.id ? -1 : 1);
+
+export const sorted = () => [...state.rows.values()].sort(byNeed);
+
+// Whether a session has each word of a filter; `#tag` is a tag.
+export function matches(row, words) {
+  const text = [row.name, row.word, row.profile, row.command, row.folder, row.branch, row.group, row.title,
+    row.question?.text, row.line].join(" ").toLowerCase();
+  return words.toLowerCase().split(/\s+/).every((word) =>
+    word.startsWith("#") ? row.tags.some((tag) => tag.toLowerCase().startsWith(word.slice(1))) : text.includes(word));
+}
+
+// What this browser remembers.
+export function remembered(name, otherwise) {
+  try {
+    return JSON.parse(localStorage.getItem(`tmuxctl.${name}`)) ?? otherwise;
+  } catch {
+    return otherwise;
+  }
+}
+
+export function remember(name, value) {
+  try {
+    localStorage.setItem(`tmuxctl.${name}`, JSON.stringify(value));
+  } catch { /* a browser that keeps nothing */ }
+}
+
+export function setTheme(theme) {
+  try {
+    localStorage.setItem("tmuxctl.theme", theme);
+  } catch { /* a browser that keeps nothing */ }
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  window.dispatchEvent(new Event("tmuxctl-theme"));
+  set({});
+}
+
+export const theme = () => document.documentElement.dataset.theme ?? "system";
+
+export const isDark = () =>
+  theme() === "dark" || (theme() === "system" && matchMedia("(prefers-color-scheme: dark)").matches);

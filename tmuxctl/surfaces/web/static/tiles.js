@@ -1,0 +1,174 @@
+// The overview: a tile or a row for each session, who needs a person first. The order stands still while a pointer or the focus
+// is on the list, so that nothing moves away under a finger.
+import { Component, html, useEffect, useRef, useState } from "./vendor/preact.mjs";
+import { openSheet } from "./dialog.js";
+import { lookOf, Picture, StateIcon } from "./icons.js";
+import { Answers } from "./question.js";
+import { go } from "./route.js";
+import { matches, may, remember, remembered, serverNow, set, sorted, state } from "./state.js";
+import { count, duration, plain } from "./text.js";
+
+const HELD_AFTER_TOUCH_MS = 3000;
+
+// How long ago it printed, drawn anew when the text changes.
+export function Ago({ since, title }) {
+  const text = since ? duration((serverNow() - Date.parse(since)) / 1000) : "–";
+  const [, draw] = useState(text);
+  useEffect(() => {
+    if (!since) return undefined;
+    const timer = setInterval(() => draw(duration((serverNow() - Date.parse(since)) / 1000)), 1000);
+    return () => clearInterval(timer);
+  }, [since]);
+  return html`<span class="ago" title=${title}>${text}</span>`;
+}
+
+export const isOver = (row) => row.state === "exited" || row.state === "lost";
+
+function What({ row }) {
+  if (row.question) return html`<p class="tile-text asks"><bdi>${plain(row.question.text, 400)}</bdi></p>`;
+  return html`<p class="tile-text line"><bdi>${plain(row.line) || "\u00a0"}</bdi></p>`;
+}
+
+function Meta({ row }) {
+  const place = [row.folder, row.branch && `⎇ ${row.branch}`].filter(Boolean).map((one) => plain(one, 200)).join("  ");
+  return html`<p class="tile-meta">
+    <span class="what"><bdi>${plain(row.profile || row.command, 120)}</bdi></span>
+    <span class="where" title=${place}><bdi>${place}</bdi></span></p>`;
+}
+
+class Tile extends Component {
+  shouldComponentUpdate(next) {
+    return ["row", "shape", "ending", "link", "rights"].some((name) => next[name] !== this.props[name]);
+  }
+
+  render({ row, shape, ending }) {
+    const look = lookOf(row);
+    const open = () => go(`/session/${row.id}`);
+    const path = `/session/${row.id}`;
+    const link = html`<a class="tile-link" href=${path} data-id=${row.id}
+      onClick=${(event) => { if (!event.metaKey && !event.ctrlKey && !event.shiftKey) { event.preventDefault(); open(); } }}
+      ><bdi>${plain(row.name, 80)}</bdi></a>`;
+    const status = html`<span class="status"><${StateIcon} look=${look}/><span>${plain(row.word, 40)}</span></span>`;
+    const tags = html`<span class="tags">${row.tags.map((tag) => html`<span class="tag" key=${tag}>${plain(tag, 63)}</span>`)}</span>`;
+    const ago = isOver(row) ? html`<span class="ago"></span>` : html`<${Ago} since=${row.active} title="since its last output"/>`;
+    const names = `${shape} look-${look}${row.needs ? " needs" : ""}${ending ? " ends" : ""}`;
+    if (shape === "row") {
+      return html`<li class=${names}>${status}<span class="row-name">${link}</span><${What} row=${row}/>
+        ${row.question ? html`<${Answers} row=${row} most=${3} onMore=${open}/>` : tags}<${Meta} row=${row}/>${ago}</li>`;
+    }
+    return html`<li class=${names}><div class="tile-head">${status}${ago}</div><h2>${link}</h2><${What} row=${row}/>
+      <div class="tile-foot">${row.question && may("write") ? html`<${Answers} row=${row} most=${3} onMore=${open}/>` : tags}</div>
+      <${Meta} row=${row}/></li>`;
+  }
+}
+
+// The order as it is drawn: that of need, or while the list is in use the one that was, with what is new at its end.
+function useOrder(rows, held) {
+  const order = useRef([]);
+  const wanted = rows.map((row) => row.id);
+  if (!held) order.current = wanted;
+  else {
+    const here = new Set(wanted);
+    const kept = order.current.filter((id) => here.has(id));
+    const known = new Set(kept);
+    order.current = [...kept, ...wanted.filter((id) => !known.has(id))];
+  }
+  const moved = order.current.some((id, at) => id !== wanted[at]);
+  return [order.current.map((id) => state.rows.get(id)), moved, () => { order.current = wanted; set({}); }];
+}
+
+function useHeld(place) {
+  const [held, setHeld] = useState(false);
+  useEffect(() => {
+    const list = place.current;
+    let pointer = false;
+    let touched = 0;
+    const settle = () => setHeld(pointer || list.contains(document.activeElement) || Date.now() - touched < HELD_AFTER_TOUCH_MS);
+    const over = (event) => { if (event.pointerType === "mouse") { pointer = true; settle(); } };
+    const out = (event) => { if (event.pointerType === "mouse") { pointer = false; settle(); } };
+    const touch = () => { touched = Date.now(); settle(); setTimeout(settle, HELD_AFTER_TOUCH_MS + 50); };
+    const late = () => setTimeout(settle);
+    list.addEventListener("pointerenter", over);
+    list.addEventListener("pointermove", over);
+    list.addEventListener("pointerleave", out);
+    list.addEventListener("touchstart", touch, { passive: true });
+    list.addEventListener("focusin", late);
+    list.addEventListener("focusout", late);
+    window.addEventListener("blur", settle);
+    return () => window.removeEventListener("blur", settle);
+  }, []);
+  return held;
+}
+
+function Chips({ words, onPick }) {
+  const tags = new Map();
+  const groups = new Map();
+  for (const row of state.rows.values()) {
+    for (const tag of row.tags) tags.set(tag, (tags.get(tag) ?? 0) + 1);
+    if (row.group) groups.set(row.group, (groups.get(row.group) ?? 0) + 1);
+  }
+  const found = [...[...tags].map(([tag, number]) => [`#${tag}`, number]), ...(groups.size > 1 ? groups : [])].slice(0, 24);
+  if (!found.length) return null;
+  return html`<div class="chips" role="group" aria-label="Tags and folders">${found.map(([word, number]) => {
+    const picked = words.split(" ").includes(word.toLowerCase());
+    return html`<button type="button" key=${word} class="chip" aria-pressed=${picked} onClick=${() => onPick(word, picked)}>
+      <bdi>${plain(word, 40)}</bdi><span class="number">${number}</span></button>`;
+  })}</div>`;
+}
+
+export function setShape(shape) {
+  remember("shape", shape);
+  set({});
+}
+
+export const shapeNow = () => (remembered("shape", "tile") === "row" ? "row" : "tile");
+
+function Nothing({ words, onClear }) {
+  if (words) {
+    return html`<div class="empty"><h2>No session matches</h2><p>None of ${count(state.rows.size, "session")} has these words.</p>
+      <button type="button" onClick=${onClear}>Clear the filter</button></div>`;
+  }
+  return html`<div class="empty"><${Picture} name="tiles"/><h2>No sessions yet</h2>
+    <p>A session is a program on a terminal of its own, which goes on when this page is closed.</p>
+    ${may("create") && html`<button type="button" class="primary" onClick=${() => openSheet("start")}>Start a session</button>`}
+    <p class="hint">or in a terminal: <code>tmuxctl new work -- bash</code></p></div>`;
+}
+
+export function Overview() {
+  const place = useRef(null);
+  const held = useHeld(place);
+  const [words, setWords] = useState(state.view.words ?? "");
+  const found = sorted().filter((row) => !words.trim() || matches(row, words.trim()));
+  const [rows, moved, sortAnew] = useOrder(found, held);
+  const shape = shapeNow();
+  const rights = state.me?.rights.join();
+  const pick = (word, picked) => setWords((before) => {
+    const now = before.split(/\s+/).filter(Boolean);
+    return (picked ? now.filter((one) => one !== word.toLowerCase()) : [...now, word.toLowerCase()]).join(" ");
+  });
+  return html`<main class="overview" aria-label="Sessions">
+    <div class="tools">
+      <div class="field find"><${Picture} name="find"/><input id="filter" type="search" value=${words} placeholder="Filter  /" aria-label="Filter the sessions"
+        autocomplete="off" spellcheck=${false} onInput=${(event) => setWords(event.target.value)}
+        onKeyDown=${(event) => {
+          if (event.key === "Escape") { setWords(""); event.target.blur(); }
+          if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); place.current.querySelector(".tile-link")?.focus(); }
+        }}/></div>
+      <p class="summary" role="status">${state.asking ? html`<strong>${state.asking} of ${count(state.rows.size, "session")} ${state.asking === 1 ? "needs" : "need"} you</strong>`
+        : state.loaded ? `${count(state.rows.size, "session")}, none needs you` : ""}</p>
+      <button type="button" class=${`quiet sort${moved ? "" : " hidden"}`} disabled=${!moved} onClick=${sortAnew}>Sort again</button>
+      <div class="switch" role="group" aria-label="Shape of the list">
+        <button type="button" class="quiet icon" aria-pressed=${shape === "tile"} aria-label="Tiles" title="Tiles" onClick=${() => setShape("tile")}><${Picture} name="tiles"/></button>
+        <button type="button" class="quiet icon" aria-pressed=${shape === "row"} aria-label="Rows" title="Rows" onClick=${() => setShape("row")}><${Picture} name="rows"/></button>
+      </div>
+    </div>
+    <${Chips} words=${words} onPick=${pick}/>
+    <ul ref=${place} class=${`list ${shape}s`} role="list" aria-label="Sessions, who needs a person first">
+      ${rows.map((row) => html`<${Tile} key=${row.id} row=${row} shape=${shape} ending=${state.ending.has(row.id)} link=${state.link} rights=${rights}/>`)}
+    </ul>
+    ${!rows.length && (state.loaded ? html`<${Nothing} words=${words} onClear=${() => setWords("")}/>`
+      : state.link === "lost" ? html`<div class="empty"><h2>The server does not answer</h2><p>Is it running? This page tries again by itself.</p>
+        <p class="hint">on its machine: <code>tmuxctl serve --listen 127.0.0.1:8765</code></p></div>`
+      : html`<div class="empty" aria-busy="true"><p>Loading the sessions…</p></div>`)}
+  </main>`;
+}
