@@ -58,7 +58,6 @@ export const api = {
   rename: (id, name) => withBody("PATCH", at(id), { name }),
   kill: (id) => request(at(id), { method: "DELETE" }),
   start: (wanted) => withBody("POST", "/v1/sessions", wanted),
-  cast: (id, signal) => request(at(id, "/cast"), { signal }),
   castAddress: (id) => at(id, "/cast"),
   logout: () => request("/logout", { method: "POST", redirect: "manual" }).catch(() => null),
 };

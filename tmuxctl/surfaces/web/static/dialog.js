@@ -11,8 +11,12 @@ export function Dialog({ label, wide, plainHead, onClose = closeSheet, children 
   useEffect(() => {
     const before = document.activeElement;
     const dialog = place.current;
+    let over = false;
     dialog.showModal();
+    // a browser may close it without asking first
+    dialog.addEventListener("close", () => { if (!over) onClose(); });
     return () => {
+      over = true;
       if (dialog.open) dialog.close();
       if (before?.isConnected) before.focus({ preventScroll: true });
     };

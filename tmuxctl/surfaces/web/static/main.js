@@ -113,10 +113,10 @@ const KEYS = { "?": () => openSheet("help"), "n": goNext, "s": () => may("create
 
 function takeKey(event) {
   if (event.defaultPrevented || event.isComposing) return;
-  const typing = event.target.closest?.("input, textarea, select, .terminal, dialog");
+  const typing = event.target.closest?.("input, textarea, select, .live-terminal, dialog");
   if ((event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === "k") {
     // in a terminal Ctrl+K is the program's
-    if (event.target.closest?.(".terminal") && !event.metaKey) return;
+    if (event.target.closest?.(".live-terminal") && !event.metaKey) return;
     event.preventDefault();
     if (state.sheet?.name !== "palette") openSheet("palette");
     return;

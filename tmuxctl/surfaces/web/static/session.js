@@ -15,8 +15,9 @@ import { count, plain, plainLines } from "./text.js";
 
 const LONG_PASTE_LINES = 2;
 
-// The open session's terminal, for the palette and for tests.
-export const shown = { live: null };
+// The terminal that is shown, for tests and for the console.
+const shown = { live: null };
+window.tmuxctlTerminal = () => shown.live;
 
 function useTerminal(row, box, setStatus, setControl) {
   const live = useRef(null);
@@ -251,7 +252,7 @@ export function SessionView({ row }) {
           ${!over && html` <span class="hint">Last output <${Ago} since=${row.active}/> ago.</span>`}</p>`}
     </section>
     <div class="terminal-frame" ref=${frame}>
-      <div class="terminal" ref=${box}></div>
+      <div class="live-terminal" ref=${box}></div>
       ${past && html`<${Past} row=${row} box=${frame} onClose=${() => { setPast(false); focusTerminal(); }}/>`}
       ${finding && html`<${Find} live=${live} onClose=${() => { setFinding(false); focusTerminal(); }}/>`}
       <p class=${`terminal-note${note ? "" : " hidden"}`} role="status">${note}</p>

@@ -6,7 +6,7 @@ import { go } from "./route.js";
 import { remember, remembered } from "./state.js";
 import { plain, splitWords } from "./text.js";
 
-const SANDBOXES = [["", "None: it may do all that you may"], ["read-only", "Read only"], ["workspace", "Writes in its folder, no network"], ["workspace+net", "Writes in its folder, with network"]];
+const SANDBOXES = [["", "none"], ["read-only", "may read only"], ["workspace", "its folder, no network"], ["workspace+net", "its folder and network"]];
 
 // The body of the request; an Error where a field cannot be read.
 function wish(fields) {

@@ -17,10 +17,10 @@ export function Why({ row }) {
     ${found && html`<p class="verdict"><strong>${plain(found.state)}${found.kind ? ` (${plain(found.kind)})` : ""}</strong>, because of <bdi>${plain(found.why)}</bdi>.</p>
       <p class="hint">${plain(found.confidence ?? "")}: ${SURE[found.confidence] ?? ""} ${found.profile ? `Judged by the profile ${plain(found.profile)}.` : "No profile knows this program."}</p>
       <div class="scrolls" tabindex="0" role="region" aria-label="Evidence"><table>
-        <thead><tr><th scope="col">Evidence</th><th scope="col">Seen</th><th scope="col">Speaks for</th><th scope="col" class="number">Age</th></tr></thead>
+        <thead><tr><th scope="col">Evidence</th><th scope="col">Seen</th><th scope="col" class="for">Speaks for</th><th scope="col" class="number age">Age</th></tr></thead>
         <tbody>${found.reasons.map((reason, at) => html`<tr key=${at} class=${reason.used ? "used" : ""}>
           <th scope="row">${reason.used ? "● " : ""}${plain(reason.source)}</th><td><bdi>${plain(reason.seen, 400)}</bdi></td>
-          <td>${reason.state ?? ""}</td><td class="number">${reason.age === null ? "" : reason.age < 1 ? "now" : duration(reason.age)}</td></tr>`)}</tbody>
+          <td class="for">${reason.state ?? ""}</td><td class="number age">${reason.age === null ? "" : reason.age < 1 ? "now" : duration(reason.age)}</td></tr>`)}</tbody>
       </table></div><p class="hint">● marks what the verdict rests on.</p>
       <div class="dialog-foot"><button type="button" onClick=${look}>Look again</button></div>`}
   </${Dialog}>`;

@@ -1,0 +1,86 @@
+"""Pictures of the page, to be looked at: `build/screenshots`, or the folder that TMUXCTL_SCREENSHOTS names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from served import HttpServer
+from web.visiting import ASKS, Visitor
+
+THEMES = ("light", "dark")
+WINDOWS = {"desk": (1280, 800), "phone": (390, 844), "wide": (2560, 1300)}
+
+
+def fill(server: HttpServer) -> None:
+    """Sessions in every state."""
+    server.new("deploy", *ASKS, tag=["release"])
+    server.new("migrate", "bash", "-c", 'read -p "Database name: " answer; exec cat')
+    server.new("shell", "bash", tag=["release", "main"])
+    server.new("build", "bash", "-c", "i=0; while :; do i=$((i+1)); echo \"[$i/400] compiling src/module_$i.c\"; sleep 0.2; done", wait=False)
+    server.new("python", "python3", "-q")
+    server.new("failed-tests", "bash", "-c", "echo '3 failed, 41 passed'; exit 1")
+    server.new("done", "sh", "-c", "echo finished")
+    server.new("a-session-with-a-rather-long-name-that-does-not-fit-in-one-line", "bash", "-c", "echo " + "word " * 60 + "; exec cat")
+    for text in ("ls -l /etc | head -n 12", "printf '\\033[31mred \\033[32mgreen \\033[34mblue \\033[33myellow\\033[0m\\n'", "git --version"):
+        server.post("/v1/sessions/shell/ask", {"text": text})
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_the_page_in_pictures(window: str, theme: str, visit: Callable[..., Visitor], page_server: HttpServer) -> None:
+    width, height = WINDOWS[window]
+    touch = {"has_touch": True, "is_mobile": True, "device_scale_factor": 2} if window == "phone" else {}
+    one = visit(viewport={"width": width, "height": height}, color_scheme=theme, **touch)
+    end = f"{window}-{theme}"
+    one.open()
+    one.page.get_by_text("No sessions yet").wait_for()
+    one.picture(f"empty-{end}")
+    fill(page_server)
+    one.tile("failed-tests").wait_for()
+    one.page.get_by_text("you", exact=False).first.wait_for()
+    one.tile("deploy").get_by_role("button", name="yes").wait_for()
+    one.picture(f"overview-{end}")
+    one.page.get_by_role("button", name="Rows").click()
+    one.picture(f"rows-{end}")
+    one.page.get_by_role("button", name="Tiles").click()
+    one.open_session("shell")
+    one.await_text("git version")
+    one.page.wait_for_timeout(400)
+    one.picture(f"session-{end}")
+    one.page.get_by_role("button", name="Why").click()
+    one.page.get_by_text("marks what the verdict").wait_for()
+    one.picture(f"why-{end}")
+    one.close_sheet()
+    one.page.get_by_role("button", name="Earlier").click()
+    one.page.get_by_role("slider").fill("1")
+    one.page.wait_for_timeout(700)
+    one.picture(f"earlier-{end}")
+    one.page.get_by_role("button", name="Back to now").click()
+    one.page.get_by_role("button", name="About").click()
+    one.page.locator("dialog[open]").wait_for()
+    one.picture(f"about-{end}")
+    one.close_sheet()
+    one.open_session("deploy")
+    one.page.wait_for_timeout(300)
+    one.picture(f"question-{end}")
+    one.open()
+    one.tile("shell").wait_for()
+    one.page.keyboard.press("s")
+    one.page.locator("dialog[open]").wait_for()
+    one.picture(f"start-{end}")
+    one.page.get_by_role("button", name="See what it does").click()
+    one.page.get_by_text("This would be started").wait_for()
+    one.picture(f"plan-{end}")
+    one.close_sheet()
+    one.page.keyboard.press("Control+k")
+    one.page.locator("dialog[open]").wait_for()
+    one.picture(f"palette-{end}")
+    one.close_sheet()
+    one.page.keyboard.press("?")
+    one.page.locator("dialog[open]").wait_for()
+    one.picture(f"help-{end}")
+    one.close_sheet()
+    page_server.stop()
+    one.page.get_by_text("The server does not answer.").wait_for()
+    one.picture(f"error-{end}")
