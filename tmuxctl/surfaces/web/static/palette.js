@@ -84,7 +84,7 @@ export function Palette() {
 const KEYS = [
   ["Ctrl K", "commands and sessions (⌘ K on a Mac)"], ["/", "filter the sessions"], ["j k ↑ ↓ ← →", "select a session"], ["Enter", "open it"], ["Esc", "back to all sessions"],
   ["n", "the next session that needs you"], ["s", "start a session"], ["v", "tiles or rows"], ["1 … 9", "give the answer with this number (selected session)"], ["?", "this sheet"],
-  ["Ctrl .", "leave the terminal; all its other keys go to the program"], ["Ctrl Shift F", "find in the output, in the terminal"], ["Ctrl Shift C  V", "copy and paste in the terminal"],
+  ["Ctrl .", "leave the terminal; all its other keys go to the program"], ["Ctrl Shift F", "find in the output, in the terminal"], ["Ctrl Shift C V", "copy and paste in the terminal"],
 ];
 
 export function Help() {

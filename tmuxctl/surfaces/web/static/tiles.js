@@ -155,7 +155,7 @@ export function Overview() {
           if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); place.current.querySelector(".tile-link")?.focus(); }
         }}/></div>
       <p class="summary" role="status">${state.asking ? html`<strong>${state.asking} of ${count(state.rows.size, "session")} ${state.asking === 1 ? "needs" : "need"} you</strong>`
-        : state.loaded ? `${count(state.rows.size, "session")}, none needs you` : ""}</p>
+        : state.rows.size ? `${count(state.rows.size, "session")}, none needs you` : ""}</p>
       <button type="button" class=${`quiet sort${moved ? "" : " hidden"}`} disabled=${!moved} onClick=${sortAnew}>Sort again</button>
       <div class="switch" role="group" aria-label="Shape of the list">
         <button type="button" class="quiet icon" aria-pressed=${shape === "tile"} aria-label="Tiles" title="Tiles" onClick=${() => setShape("tile")}><${Picture} name="tiles"/></button>

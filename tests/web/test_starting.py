@@ -1,0 +1,69 @@
+"""Starting a session from the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from served import HttpServer
+from web.visiting import Visitor
+
+
+def test_a_sandboxed_session_is_started_after_its_dry_run(
+    visit: Callable[..., Visitor], page_server: HttpServer, needs: Callable[..., None], place: Path
+) -> None:
+    needs("bwrap")
+    (place / "shop").mkdir()
+    one = visit()
+    one.open()
+    one.page.get_by_role("button", name="Start a session").click()
+    one.page.get_by_label("Command", exact=True).fill("bash -c 'echo in the box; exec bash'")
+    one.page.get_by_label("Name").fill("boxed")
+    one.page.get_by_label("Folder").fill(str(place / "shop"))
+    one.page.get_by_label("Sandbox").select_option("workspace")
+    one.page.get_by_role("button", name="See what it does").click()
+    plan = one.page.get_by_role("dialog", name="This would be started")
+    plan.get_by_text("sandbox", exact=True).wait_for()
+    assert page_server.get("/v1/sessions").json["sessions"] == []
+    plan.get_by_role("button", name="Start").click()
+    one.await_terminal()
+    one.await_text("in the box")
+    assert page_server.get("/v1/sessions/boxed").json["plugins"] == ["sandbox"]
+
+
+def test_a_profile_and_candidates_are_started(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
+    one = visit()
+    one.open()
+    one.page.keyboard.press("s")
+    one.page.get_by_role("button", name="Profile").click()
+    one.page.get_by_label("Profile", exact=True).select_option("bash")
+    one.page.get_by_role("button", name="See what it does").click()
+    one.page.get_by_role("button", name="Start", exact=True).last.click()
+    one.await_terminal()
+    one.page.get_by_role("button", name="All sessions").click()
+    one.tile("bash").wait_for()
+    one.page.keyboard.press("s")
+    one.page.get_by_role("button", name="Candidates").click()
+    one.page.get_by_label("Profiles, the first that starts").fill("no-such, bash")
+    one.page.get_by_role("button", name="See what it does").click()
+    one.page.get_by_role("alert").wait_for()
+    one.page.get_by_label("Profiles, the first that starts").fill("bash")
+    one.page.get_by_label("Name").fill("second")
+    one.page.get_by_role("button", name="See what it does").click()
+    one.page.get_by_role("button", name="Start", exact=True).last.click()
+    one.await_terminal()
+    assert page_server.get("/v1/sessions/second").json["profile"] == "bash"
+
+
+def test_what_cannot_be_started_says_why(visit: Callable[..., Visitor]) -> None:
+    one = visit()
+    one.open()
+    one.page.keyboard.press("s")
+    one.page.get_by_label("Command", exact=True).fill("no-such-program-at-all")
+    one.page.get_by_role("button", name="See what it does").click()
+    plan = one.page.get_by_role("alert").or_(one.page.get_by_role("button", name="Start", exact=True).last)
+    plan.first.wait_for()
+    if not one.page.get_by_role("alert").count():
+        one.page.get_by_role("button", name="Start", exact=True).last.click()
+    assert "no-such-program-at-all" in one.page.get_by_role("alert").inner_text()
+    one.page.get_by_label("Command", exact=True).fill("echo 'not closed") if one.page.get_by_label("Command", exact=True).count() else None
