@@ -38,7 +38,7 @@ def test_a_profile_and_candidates_are_started(visit: Callable[..., Visitor], pag
     one.page.get_by_role("button", name="Profile").click()
     one.page.get_by_label("Profile", exact=True).select_option("bash")
     one.page.get_by_role("button", name="See what it does").click()
-    one.page.get_by_role("button", name="Start", exact=True).last.click()
+    one.page.get_by_role("dialog").get_by_role("button", name="Start").click()
     one.await_terminal()
     one.page.get_by_role("button", name="All sessions").click()
     one.tile("bash").wait_for()
@@ -50,7 +50,7 @@ def test_a_profile_and_candidates_are_started(visit: Callable[..., Visitor], pag
     one.page.get_by_label("Profiles, the first that starts").fill("bash")
     one.page.get_by_label("Name").fill("second")
     one.page.get_by_role("button", name="See what it does").click()
-    one.page.get_by_role("button", name="Start", exact=True).last.click()
+    one.page.get_by_role("dialog").get_by_role("button", name="Start").click()
     one.await_terminal()
     assert page_server.get("/v1/sessions/second").json["profile"] == "bash"
 
@@ -61,9 +61,19 @@ def test_what_cannot_be_started_says_why(visit: Callable[..., Visitor]) -> None:
     one.page.keyboard.press("s")
     one.page.get_by_label("Command", exact=True).fill("no-such-program-at-all")
     one.page.get_by_role("button", name="See what it does").click()
-    plan = one.page.get_by_role("alert").or_(one.page.get_by_role("button", name="Start", exact=True).last)
-    plan.first.wait_for()
-    if not one.page.get_by_role("alert").count():
-        one.page.get_by_role("button", name="Start", exact=True).last.click()
-    assert "no-such-program-at-all" in one.page.get_by_role("alert").inner_text()
-    one.page.get_by_label("Command", exact=True).fill("echo 'not closed") if one.page.get_by_label("Command", exact=True).count() else None
+    problem = one.page.get_by_role("dialog").get_by_role("alert")
+    start = one.page.get_by_role("dialog", name="This would be started").get_by_role("button", name="Start")
+    problem.or_(start).wait_for()
+    if start.count():
+        start.click()
+    problem.get_by_text("no-such-program-at-all").wait_for()
+
+
+def test_a_command_that_cannot_be_read_is_not_sent(visit: Callable[..., Visitor]) -> None:
+    one = visit()
+    one.open()
+    one.page.keyboard.press("s")
+    one.page.get_by_label("Command", exact=True).fill("echo 'not closed")
+    one.page.get_by_role("button", name="See what it does").click()
+    one.page.get_by_text("a quote ' is not closed").wait_for()
+    assert not [address for address in one.requests if address.endswith("/v1/sessions")]

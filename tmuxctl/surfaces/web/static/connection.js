@@ -6,6 +6,7 @@ import { set, state } from "./state.js";
 const SILENT_MS = 40_000; // the server says every 15 s that it is there
 const FIRST_WAIT_MS = 400;
 const LONGEST_WAIT_MS = 10_000;
+const OPENING_MS = 15_000; // a connection that is made says something sooner
 const ASLEEP_MS = 15_000; // a clock that stood this long was asleep
 
 let controller = null;
@@ -25,7 +26,7 @@ export function connect() {
   setInterval(() => {
     const now = Date.now();
     if (now - before > ASLEEP_MS) controller?.abort();
-    else if (state.link === "live" && now - heardAt > SILENT_MS) controller?.abort();
+    else if (now - heardAt > (state.link === "live" ? SILENT_MS : OPENING_MS)) controller?.abort();
     before = now;
   }, 2000);
 }
@@ -48,6 +49,7 @@ async function run() {
   let wait = FIRST_WAIT_MS;
   for (;;) {
     controller = new AbortController();
+    heardAt = Date.now();
     const before = state.epoch;
     try {
       await follow(controller.signal);

@@ -1,5 +1,5 @@
 // Dialogs above the page, and short notices at its foot. A dialog is the browser's own: it holds the focus, and Escape closes it.
-import { html, useEffect, useRef } from "./vendor/preact.mjs";
+import { html, useLayoutEffect, useRef } from "./vendor/preact.mjs";
 import { Picture } from "./icons.js";
 import { set, state } from "./state.js";
 
@@ -8,7 +8,8 @@ export const closeSheet = () => set({ sheet: null });
 
 export function Dialog({ label, wide, plainHead, onClose = closeSheet, children }) {
   const place = useRef(null);
-  useEffect(() => {
+  // before the next key comes
+  useLayoutEffect(() => {
     const before = document.activeElement;
     const dialog = place.current;
     let over = false;

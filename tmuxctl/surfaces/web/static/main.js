@@ -41,7 +41,7 @@ let lostSince = 0;
 function Banner() {
   if (state.link !== "lost") lostSince = 0;
   else lostSince ||= Date.now();
-  const shown = lostSince && Date.now() - lostSince >= LOST_AFTER_MS;
+  const shown = lostSince > 0 && Date.now() - lostSince >= LOST_AFTER_MS;
   useEffect(() => {
     if (!lostSince || shown) return undefined;
     const timer = setTimeout(() => set({}), LOST_AFTER_MS);

@@ -1,5 +1,5 @@
 // The command palette: every session and everything that can be done here, found by a few letters; and the sheet of keys.
-import { html, useEffect, useRef, useState } from "./vendor/preact.mjs";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact.mjs";
 import { endSoon, interrupt } from "./actions.js";
 import { api, toLogin } from "./api.js";
 import { notificationsOn, switchNotifications } from "./attention.js";
@@ -49,7 +49,7 @@ export function Palette() {
   const list = useRef(null);
   const [text, setText] = useState("");
   const [at, setAt] = useState(0);
-  useEffect(() => { field.current.focus(); }, []);
+  useLayoutEffect(() => { field.current.focus(); }, []);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const has = (label) => words.every((word) => label.toLowerCase().includes(word));
   const sessions = sorted().map((row) => ({ key: row.id, label: row.name, row, run: () => go(`/session/${row.id}`) }))

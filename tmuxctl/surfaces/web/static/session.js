@@ -155,7 +155,7 @@ function About({ row }) {
     ${may("write") && html`<form class="labelled" onSubmit=${async (event) => {
       event.preventDefault();
       try { await api.rename(row.id, name); notify("It has its new name", { seconds: 2 }); } catch (error) { notifyFailure(error); }
-    }}><label>Name<span class="answer-line"><input type="text" value=${name} maxlength="63" spellcheck=${false} onInput=${(event) => setName(event.target.value)}/><button type="submit" disabled=${name === row.name || !name}>Rename</button></span></label></form>`}
+    }}><label for="about-name">Name</label><span class="answer-line"><input type="text" id="about-name" value=${name} maxlength="63" spellcheck=${false} onInput=${(event) => setName(event.target.value)}/><button type="submit" disabled=${name === row.name || !name}>Rename</button></span></form>`}
     <div class="labelled"><span id="tags-label">Tags</span><div class="chips" role="group" aria-labelledby="tags-label">${row.tags.map((one) => may("write")
       ? html`<button type="button" class="chip" key=${one} aria-label=${`Remove the tag ${one}`} onClick=${() => changeTags(row, [], [one])}>${plain(one, 63)} <span aria-hidden="true">×</span></button>`
       : html`<span class="tag" key=${one}>${plain(one, 63)}</span>`)}${!row.tags.length && html`<span class="hint">none</span>`}</div></div>
@@ -164,7 +164,7 @@ function About({ row }) {
     <form class="labelled" onSubmit=${async (event) => {
       event.preventDefault();
       try { await api.mark(row.id, mark); setMark(""); notify("The moment is marked: find it again under Earlier", { seconds: 4 }); } catch (error) { notifyFailure(error); }
-    }}><label>Note at this moment<span class="answer-line"><input type="text" value=${mark} maxlength="200" placeholder="A name for what stands there now" onInput=${(event) => setMark(event.target.value)}/><button type="submit" disabled=${!mark.trim()}>Mark</button></span></label></form>`}
+    }}><label for="about-note">Note at this moment</label><span class="answer-line"><input type="text" id="about-note" value=${mark} maxlength="200" placeholder="A name for what stands there now" onInput=${(event) => setMark(event.target.value)}/><button type="submit" disabled=${!mark.trim()}>Mark</button></span></form>`}
   </${Dialog}>`;
 }
 

@@ -16,7 +16,8 @@ function wish(fields) {
     if (!found.command.length) throw new Error("Which command?");
   } else if (fields.kind === "profile") {
     if (!fields.profile) throw new Error("Which profile?");
-    found.profile = fields.profile;
+    // `profile` only says how a program looks; a candidate is started by its profile
+    found.candidates = [fields.profile];
   } else {
     found.candidates = fields.candidates.split(/[\s,]+/).filter(Boolean);
     if (!found.candidates.length) throw new Error("Which profiles, in which order?");
@@ -54,7 +55,7 @@ export function Start() {
   const [busy, setBusy] = useState(false);
   useEffect(() => { api.profiles().then((found) => setProfiles(found.profiles.filter((one) => one.programs.length))).catch(() => {}); }, []);
   const change = (name) => (event) => { setFields({ ...fields, [name]: event.target.value }); setProblem(null); };
-  const input = (name, label, more = {}) => html`<label>${label}<input type="text" value=${fields[name]} autocomplete="off" autocapitalize="off" spellcheck=${false} onInput=${change(name)} ...${more}/></label>`;
+  const input = (name, label, more = {}) => html`<div class="labelled"><label for=${`start-${name}`}>${label}</label><input type="text" id=${`start-${name}`} value=${fields[name]} autocomplete="off" autocapitalize="off" spellcheck=${false} onInput=${change(name)} ...${more}/></div>`;
 
   async function ask(dryRun) {
     setBusy(true);
@@ -82,16 +83,16 @@ export function Start() {
     </${Dialog}>`;
   }
   return html`<${Dialog} label="Start a session" key="fields">
-    <form class="labelled" onSubmit=${(event) => { event.preventDefault(); ask(true); }}>
+    <form class="fields" onSubmit=${(event) => { event.preventDefault(); ask(true); }}>
       <div class="switch" role="group" aria-label="What runs in it">${[["command", "Command"], ["profile", "Profile"], ["candidates", "Candidates"]].map(([kind, label]) =>
         html`<button type="button" key=${kind} aria-pressed=${fields.kind === kind} onClick=${() => setFields({ ...fields, kind })}>${label}</button>`)}</div>
       ${fields.kind === "command" && input("command", "Command", { placeholder: "python3 -q", autofocus: true })}
-      ${fields.kind === "profile" && html`<label>Profile<select value=${fields.profile} onChange=${change("profile")}><option value="">Choose a program</option>
-        ${profiles.map((one) => html`<option key=${one.name} value=${one.name}>${plain(one.name)}</option>`)}</select></label>`}
+      ${fields.kind === "profile" && html`<div class="labelled"><label for="start-profile">Profile</label><select id="start-profile" value=${fields.profile} onChange=${change("profile")}><option value="">Choose a program</option>
+        ${profiles.map((one) => html`<option key=${one.name} value=${one.name}>${plain(one.name)}</option>`)}</select></div>`}
       ${fields.kind === "candidates" && html`<div class="pair">${input("candidates", "Profiles, the first that starts", { placeholder: "claude, codex" })}
-        <label>Order<select value=${fields.route} onChange=${change("route")}><option value="first">as given</option><option value="cheapest">the cheapest first</option><option value="round-robin">in turn</option></select></label></div>`}
+        <div class="labelled"><label for="start-route">Order</label><select id="start-route" value=${fields.route} onChange=${change("route")}><option value="first">as given</option><option value="cheapest">the cheapest first</option><option value="round-robin">in turn</option></select></div></div>`}
       <div class="pair">${input("name", "Name", { placeholder: "after the command", maxlength: 63 })}${input("folder", "Folder", { placeholder: "the server's own" })}</div>
-      <div class="pair"><label>Sandbox<select value=${fields.sandbox} onChange=${change("sandbox")}>${SANDBOXES.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select></label>
+      <div class="pair"><div class="labelled"><label for="start-sandbox">Sandbox</label><select id="start-sandbox" value=${fields.sandbox} onChange=${change("sandbox")}>${SANDBOXES.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select></div>
         ${input("worktree", "Git worktree of the branch", { placeholder: "none" })}</div>
       ${input("tags", "Tags", { placeholder: "none" })}
       <${Problem} error=${problem}/>

@@ -29,28 +29,10 @@ export function listen(listener) {
   return () => listeners.delete(listener);
 }
 
-// For a component: drawn anew when anything changes. Changes of one moment are drawn together.
+// For a component: drawn anew when anything changes; changes of one moment are drawn together.
 export function useEverything() {
   const [, draw] = useState(0);
-  useEffect(() => {
-    let asked = 0;
-    const stop = listen(() => {
-      asked ||= requestAnimationFrame(() => {
-        asked = 0;
-        draw((number) => number + 1);
-      });
-      // a page in the background has no frames, but a title
-      if (document.hidden) {
-        cancelAnimationFrame(asked);
-        asked = 0;
-        draw((number) => number + 1);
-      }
-    });
-    return () => {
-      cancelAnimationFrame(asked);
-      stop();
-    };
-  }, []);
+  useEffect(() => listen(() => draw((number) => number + 1)), []);
 }
 
 export const may = (right) => Boolean(state.me?.rights.includes(right));
