@@ -15,6 +15,7 @@ export const state = {
   view: { name: "overview" },
   ending: new Map(), // sessions that end soon unless the person says otherwise: id -> time
   notes: [], // short notices at the foot of the page
+  finding: false, // the field that finds in a terminal's output is open
   sheet: null, // the dialog that is open: {name, ...}
 };
 

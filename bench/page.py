@@ -1,0 +1,144 @@
+"""The page of `tmuxctl serve` in headless Chromium: a key until it is on the screen, and the overview with 200 sessions.
+
+python bench/page.py [--sessions 200 --printing 20 --seconds 30]: it prints what it measured. It needs what `make test-web` does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+KEYS, WARMING = 200, 20
+PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
+
+LISTEN = """() => {
+    window.pressed = 0;
+    window.took = [];
+    const { terminal } = window.tmuxctlTerminal();
+    document.addEventListener("keydown", (event) => { window.pressed = event.timeStamp; }, true);
+    // what was typed is drawn: the rows are in the document
+    terminal.onRender(() => {
+        if (!window.pressed) return;
+        window.took.push(performance.now() - window.pressed);
+        window.pressed = 0;
+    });
+}"""
+
+FRAMES = """seconds => new Promise((done) => {
+    const began = performance.now();
+    let frames = 0, before = began, longest = 0;
+    const next = (now) => {
+        frames += 1;
+        longest = Math.max(longest, now - before);
+        before = now;
+        if (now - began < seconds * 1000) requestAnimationFrame(next);
+        else done([frames / ((now - began) / 1000), longest]);
+    };
+    requestAnimationFrame(next);
+})"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--sessions", type=int, default=200)
+    parser.add_argument("--printing", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=30.0)
+    wanted = parser.parse_args()
+    from playwright.sync_api import sync_playwright
+
+    folder = Path(tempfile.mkdtemp(prefix="tc-page-", dir="/tmp"))
+    run = folder / "run"
+    run.mkdir(mode=0o700)
+    about = {"HOME": str(folder), "TMUX_TMPDIR": str(folder), "XDG_RUNTIME_DIR": str(run), "TMUXCTL_SOCKET": "bench"}
+    env = {**os.environ, **about}
+    words = [sys.executable, "-m", "tmuxctl", "--json", "serve", "--no-token", "--listen", "127.0.0.1:0"]
+    program = next(found for name in PROGRAMS if (found := shutil.which(name)))
+    with sync_playwright() as playwright, subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout
+        address = next(one for one in json.loads(server.stdout.readline())["listening"] if not one.startswith("unix:"))
+        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+        browser = playwright.chromium.launch(executable_path=program, args=options)
+        try:
+            measure_keys(browser, address, env)
+            measure_overview(browser, address, env, wanted, server.pid)
+        finally:
+            browser.close()
+            server.terminate()
+            subprocess.run(["tmux", "-L", "bench", "kill-server"], env=env)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def tmuxctl(env: dict[str, str], *words: str) -> Any:
+    done = subprocess.run([sys.executable, "-m", "tmuxctl", "--json", *words], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def measure_keys(browser: Browser, address: str, env: dict[str, str]) -> None:
+    """From the event of a key in the browser until the terminal has drawn what came back for it."""
+    session = tmuxctl(env, "new", "keys", "--", "cat")["id"]
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto(f"{address}/session/{session}")
+    page.wait_for_function("() => window.tmuxctlTerminal?.()?.isLive")
+    page.wait_for_timeout(500)
+    page.evaluate(LISTEN)
+    for number in range(KEYS + WARMING):
+        page.keyboard.press("abcdefghij"[number % 10])
+        page.wait_for_function(f"() => window.took.length > {number}")
+        if number % 60 == 59:
+            page.keyboard.press("Control+u")
+            page.wait_for_timeout(100)
+            page.evaluate("number => { window.took.length = number; window.pressed = 0; }", number + 1)
+        # not in step with the frames
+        page.wait_for_timeout(7 + number % 13)
+    took = page.evaluate("() => window.took")[WARMING:]
+    page.close()
+    ninth = statistics.quantiles(took, n=10)[-1]
+    print(f"key to screen: median {statistics.median(took):.1f} ms, 9 of 10 within {ninth:.1f} ms, of {len(took)} keys")
+
+
+def measure_overview(
+    browser: Browser, address: str, env: dict[str, str], wanted: argparse.Namespace, server: int
+) -> None:
+    """Frames of the page while sessions print, the processor time of the server meanwhile, and the memory of the page."""
+    for number in range(wanted.sessions):
+        prints = "while :; do date +%N; sleep 1; done" if number < wanted.printing else "exec cat"
+        subprocess.run(
+            [sys.executable, "-m", "tmuxctl", "new", f"s{number}", "--no-wait", "--", "sh", "-c", prints],
+            env=env, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+    page = browser.new_page(viewport={"width": 1920, "height": 1080})
+    page.goto(address)
+    page.wait_for_function(f"() => document.querySelectorAll('.tile').length > {wanted.sessions}")
+    page.wait_for_timeout(10_000)
+    heap = page.evaluate("() => { window.gc?.(); return performance.memory.usedJSHeapSize / 1048576; }")
+    used, began = cpu_seconds(server), time.monotonic()
+    rate, longest = page.evaluate(FRAMES, wanted.seconds)
+    share = (cpu_seconds(server) - used) / (time.monotonic() - began)
+    after = page.evaluate("() => performance.memory.usedJSHeapSize / 1048576")
+    print(
+        f"{wanted.sessions} tiles, {wanted.printing} print each second: {rate:.0f} frames a second, the longest {longest:.0f} ms; "
+        f"server {share:.1%} of a core; heap of the page {heap:.1f} -> {after:.1f} MiB"
+    )
+
+
+def cpu_seconds(pid: int) -> float:
+    """Processor time of a process (proc(5))."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+if __name__ == "__main__":
+    main()
