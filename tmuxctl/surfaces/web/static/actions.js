@@ -15,10 +15,19 @@ export async function decide(row, answer) {
   }
 }
 
+// The keys by which a profile's program is interrupted: those that it names, else Ctrl-C.
+async function interruptKeys(profile) {
+  if (!profile) return ["C-c"];
+  const { text } = await api.profile(profile).catch(() => ({ text: "" }));
+  const found = /^interrupt: \[([^\]\n]+)\]$/m.exec(text);
+  return found ? found[1].split(",").map((key) => key.trim().replace(/^(['"])(.*)\1$/, "$2")) : ["C-c"];
+}
+
 export async function interrupt(row) {
   try {
-    await api.keys(row.id, ["C-c"]);
-    notify(`Ctrl-C was pressed in ${row.name}`, { seconds: 3 });
+    const keys = await interruptKeys(row.profile);
+    await api.keys(row.id, keys);
+    notify(`${keys.join(" ")} was pressed in ${row.name}`, { seconds: 3 });
   } catch (error) {
     notifyFailure(error);
   }

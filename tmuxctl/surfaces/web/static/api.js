@@ -51,6 +51,7 @@ export const api = {
   explain: (id) => get(at(id, "/explain")),
   moments: (id) => get(`/page/sessions/${encodeURIComponent(id)}/moments`),
   profiles: () => get("/v1/profiles"),
+  profile: (name) => get(`/v1/profiles/${encodeURIComponent(name)}`),
   decide: (id, answer) => withBody("POST", at(id, "/decide"), answer),
   keys: (id, keys) => withBody("POST", at(id, "/keys"), { keys }),
   tag: (id, tags, remove) => withBody("POST", at(id, "/tag"), { tags, remove }),

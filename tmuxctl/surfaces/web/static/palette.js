@@ -3,7 +3,7 @@ import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/pre
 import { endSoon, interrupt } from "./actions.js";
 import { api, toLogin } from "./api.js";
 import { notificationsOn, switchNotifications } from "./attention.js";
-import { closeSheet, Dialog, openSheet } from "./dialog.js";
+import { closeSheet, Dialog, notify, openSheet } from "./dialog.js";
 import { lookOf, StateIcon } from "./icons.js";
 import { go } from "./route.js";
 import { may, setTheme, sorted, state, theme } from "./state.js";
@@ -13,10 +13,10 @@ import { plain } from "./text.js";
 // The next session that needs a person, behind the one that is shown.
 export function goNext() {
   const needing = sorted().filter((row) => row.needs);
-  if (!needing.length) return false;
+  if (!needing.length) return notify("No session needs you", { seconds: 2 });
   const at = needing.findIndex((row) => row.id === state.view.id);
   go(`/session/${needing[(at + 1) % needing.length].id}`);
-  return true;
+  return undefined;
 }
 
 const NEXT_THEME = { system: "light", light: "dark", dark: "system" };

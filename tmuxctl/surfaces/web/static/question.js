@@ -5,6 +5,8 @@ import { decide } from "./actions.js";
 import { may, state } from "./state.js";
 import { plain } from "./text.js";
 
+const TAKEN_MS = 2000; // until a program that was answered has drawn something else
+
 // `most`: how many answers have room; the rest stand in the session's own view.
 export function Answers({ row, most = 99, onMore }) {
   const { question } = row;
@@ -22,7 +24,9 @@ export function Answers({ row, most = 99, onMore }) {
     // what may destroy something takes a second press
     if (question.risk === "high" && sure !== name) return setSure(name);
     setSent(name);
-    if (!(await decide(row, { option: name }))) setSent("");
+    const done = await decide(row, { option: name });
+    // the same question may come again
+    setTimeout(() => setSent(""), done ? TAKEN_MS : 0);
     return undefined;
   }
 
@@ -52,7 +56,7 @@ export function AnswerLine({ row }) {
     setBusy(true);
     const done = await decide(row, question.secret ? { secret: text } : { option: text });
     setText("");
-    if (!done) setBusy(false);
+    setTimeout(() => setBusy(false), done ? TAKEN_MS : 0);
   }
   return html`<form class="answer-line" onSubmit=${send}>
     <input type=${question.secret ? "password" : "text"} value=${text} autocomplete="off" autocapitalize="off" spellcheck=${false}

@@ -14,6 +14,7 @@ import { Ago, isOver } from "./tiles.js";
 import { count, plain, plainLines } from "./text.js";
 
 const LONG_PASTE_LINES = 2;
+const FITTED_FONT = 14;
 
 // The terminal that is shown, for tests and for the console.
 const shown = { live: null };
@@ -89,14 +90,17 @@ function useTerminal(row, box, setStatus, setControl) {
 }
 
 // The letters as large as the session's own size allows, or the session as large as the window allows.
-function useSize(live, row, frame, fits) {
+function useSize(live, row, frame, fits, status) {
+  const fitted = useRef("");
+  useLayoutEffect(() => { fitted.current = ""; }, [row.id, fits]);
   useLayoutEffect(() => {
     const settle = () => {
       const made = live.current;
       if (!made || !frame.current) return;
       if (fits) {
-        made.terminal.options.fontSize = remembered("font", 14);
-        made.fitSession();
+        made.terminal.options.fontSize = FITTED_FONT;
+        if (fitted.current && row.cols) made.resize(row.cols, row.rows);
+        fitted.current = made.fitSession(fitted.current);
       } else if (row.cols && row.rows) {
         made.terminal.options.fontSize = fontFor(frame.current.clientWidth - 20, frame.current.clientHeight - 12, row.cols, row.rows);
         made.resize(row.cols, row.rows);
@@ -113,7 +117,7 @@ function useSize(live, row, frame, fits) {
       clearTimeout(timer);
       observer.disconnect();
     };
-  }, [row.id, row.cols, row.rows, fits, state.link]);
+  }, [row.id, row.cols, row.rows, fits, status]);
 }
 
 function Find({ live, onClose }) {
@@ -183,7 +187,7 @@ export function SessionView({ row }) {
   const writes = may("write");
   const fits = wanted === "fit" && writes && !isOver(row);
   const live = useTerminal(row, box, setStatus, setControl);
-  useSize(live, row, frame, fits);
+  useSize(live, row, frame, fits, status.status);
   const finding = state.finding;
   const setFinding = (now) => set({ finding: now });
   const focusTerminal = () => live.current?.terminal.focus();

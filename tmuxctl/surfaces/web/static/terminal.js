@@ -146,6 +146,7 @@ export class LiveTerminal {
     this.offset = 0;
     if (end <= WHOLE_BYTES) return;
     this.offset = end - TAIL_BYTES;
+    this.inLine = true; // the first line is not whole
     const screen = await api.screen(this.id, { ansi: true, state: false }).catch(() => null);
     const found = at(screen?.position);
     if (found && found[1] === this.incarnation) this.repaint = { offset: Number(found[2]), screen };
@@ -262,13 +263,20 @@ export class LiveTerminal {
       const { screen } = this.repaint;
       this.repaint = null;
       this.draw(this.decoder.decode(bytes.subarray(0, cut), { stream: true }), cut);
+      this.inLine = false;
       this.draw(drawScreen(screen), 0);
       this.draw(this.decoder.decode(bytes.subarray(cut), { stream: true }), bytes.length - cut);
     } else this.draw(this.decoder.decode(bytes, { stream: true }), bytes.length);
   }
 
-  draw(text, size) {
+  draw(drawn, size) {
     this.waiting += size;
+    let text = drawn;
+    if (this.inLine) {
+      const end = text.indexOf("\n");
+      text = text.slice(end < 0 ? text.length : end + 1);
+      this.inLine = end < 0 && size > 0;
+    }
     this.terminal.write(withoutDirection(text), () => {
       this.waiting -= size;
       if (this.drains && this.waiting < FEW_WAITING) {
@@ -323,14 +331,17 @@ export class LiveTerminal {
     if (cols >= 2 && rows >= 2 && (cols !== this.terminal.cols || rows !== this.terminal.rows)) this.terminal.resize(cols, rows);
   }
 
-  // Give the session the size that fits into this window.
-  fitSession() {
+  // Give the session the size that fits into this window, unless that is the one that is `known`: two windows that fit would
+  // else change each other's for ever. Returns the size of the window.
+  fitSession(known) {
     const size = this.fit.proposeDimensions();
-    if (!size || !this.isLive || !this.canWrite) return;
+    if (!size || !this.isLive || !this.canWrite) return "";
+    if (`${size.cols}x${size.rows}` === known) return known;
     const cols = Math.max(20, Math.min(500, size.cols));
     const rows = Math.max(5, Math.min(200, size.rows));
     this.resize(cols, rows);
     this.socket.send(JSON.stringify({ type: "resize", cols, rows }));
+    return `${size.cols}x${size.rows}`;
   }
 
   // The text that is selected, or the whole screen.

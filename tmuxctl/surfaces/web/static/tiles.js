@@ -54,7 +54,7 @@ class Tile extends Component {
     const names = `${shape} look-${look}${row.needs ? " needs" : ""}${ending ? " ends" : ""}`;
     if (shape === "row") {
       return html`<li class=${names}>${status}<span class="row-name">${link}</span><${What} row=${row}/>
-        ${row.question ? html`<${Answers} row=${row} most=${3} onMore=${open}/>` : tags}<${Meta} row=${row}/>${ago}</li>`;
+        ${row.question && may("write") ? html`<${Answers} row=${row} most=${3} onMore=${open}/>` : tags}<${Meta} row=${row}/>${ago}</li>`;
     }
     return html`<li class=${names}><div class="tile-head">${status}${ago}</div><h2>${link}</h2><${What} row=${row}/>
       <div class="tile-foot">${row.question && may("write") ? html`<${Answers} row=${row} most=${3} onMore=${open}/>` : tags}</div>
@@ -147,6 +147,7 @@ export function Overview() {
     return (picked ? now.filter((one) => one !== word.toLowerCase()) : [...now, word.toLowerCase()]).join(" ");
   });
   return html`<main class="overview" aria-label="Sessions">
+    <h1 class="aside">Sessions</h1>
     <div class="tools">
       <div class="field find"><${Picture} name="find"/><input id="filter" type="search" value=${words} placeholder="Filter  /" aria-label="Filter the sessions"
         autocomplete="off" spellcheck=${false} onInput=${(event) => setWords(event.target.value)}
