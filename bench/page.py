@@ -15,10 +15,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+from playwright.sync_api import Browser, sync_playwright
 
 KEYS, WARMING = 200, 20
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -56,8 +55,6 @@ def main() -> None:
     parser.add_argument("--printing", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30.0)
     wanted = parser.parse_args()
-    from playwright.sync_api import sync_playwright
-
     folder = Path(tempfile.mkdtemp(prefix="tc-page-", dir="/tmp"))
     run = folder / "run"
     run.mkdir(mode=0o700)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 
@@ -56,7 +57,7 @@ def test_markup_in_titles_questions_and_output_stays_text(
     one.page.get_by_text("marks what the verdict rests on").wait_for()
     one.close_sheet()
     one.page.get_by_role("button", name="Earlier").click()
-    one.page.get_by_role("slider").press("ArrowLeft")
+    one.page.locator("input[type=range]:enabled").press("ArrowLeft")
     one.page.locator(".past-screen").get_by_text("onerror").first.wait_for()
     assert_clean(one)
     one.page.get_by_role("button", name="Back to now").click()
@@ -84,7 +85,7 @@ def test_a_folder_and_words_of_a_command_that_are_markup(
     visit: Callable[..., Visitor], page_server: HttpServer, place: object
 ) -> None:
     folder = f"{place}/<b>bold\u202e"
-    __import__("os").mkdir(folder)
+    os.mkdir(folder)
     page_server.new("named", "sh", "-c", "exec cat", f"{MARKUP}", cwd=folder)
     one = visit()
     one.open()

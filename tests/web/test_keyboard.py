@@ -46,7 +46,7 @@ def test_a_session_is_started_used_answered_and_left_without_a_pointer(
 
 def test_the_list_is_walked_by_keys(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     for name in ("a", "b", "c", "d", "e"):
-        page_server.new(name, "cat", wait=False)
+        page_server.new(name, "bash")
     page_server.new("asks", *ASKS)
     one = visit()
     one.open()

@@ -17,12 +17,27 @@ def fill(server: HttpServer) -> None:
     server.new("deploy", *ASKS, tag=["release"])
     server.new("migrate", "bash", "-c", 'read -p "Database name: " answer; exec cat')
     server.new("shell", "bash", tag=["release", "main"])
-    server.new("build", "bash", "-c", "i=0; while :; do i=$((i+1)); echo \"[$i/400] compiling src/module_$i.c\"; sleep 0.2; done", wait=False)
+    server.new(
+        "build",
+        "bash",
+        "-c",
+        'i=0; while :; do i=$((i+1)); echo "[$i/400] compiling src/module_$i.c"; sleep 0.2; done',
+        wait=False,
+    )
     server.new("python", "python3", "-q")
     server.new("failed-tests", "bash", "-c", "echo '3 failed, 41 passed'; exit 1")
     server.new("done", "sh", "-c", "echo finished")
-    server.new("a-session-with-a-rather-long-name-that-does-not-fit-in-one-line", "bash", "-c", "echo " + "word " * 60 + "; exec cat")
-    for text in ("ls -l /etc | head -n 12", "printf '\\033[31mred \\033[32mgreen \\033[34mblue \\033[33myellow\\033[0m\\n'", "git --version"):
+    server.new(
+        "a-session-with-a-rather-long-name-that-does-not-fit-in-one-line",
+        "bash",
+        "-c",
+        "echo " + "word " * 60 + "; exec cat",
+    )
+    for text in (
+        "ls -l /etc | head -n 12",
+        "printf '\\033[31mred \\033[32mgreen \\033[34mblue \\033[33myellow\\033[0m\\n'",
+        "git --version",
+    ):
         server.post("/v1/sessions/shell/ask", {"text": text})
 
 

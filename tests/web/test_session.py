@@ -93,7 +93,13 @@ def test_a_long_output_is_searched_and_scrolled(visit: Callable[..., Visitor], p
 def test_a_journal_that_is_long_is_drawn_from_near_its_end(
     visit: Callable[..., Visitor], page_server: HttpServer, until: Callable[..., object]
 ) -> None:
-    page_server.new("long", "bash", "-c", "seq -f 'line %g of a long output' 1 120000; echo; printf 'the end> '; exec cat", wait=False)
+    page_server.new(
+        "long",
+        "bash",
+        "-c",
+        "seq -f 'line %g of a long output' 1 120000; echo; printf 'the end> '; exec cat",
+        wait=False,
+    )
     until(lambda: "the end>" in page_server.screen("long"))
     one = visit()
     one.open_session("long")
@@ -126,7 +132,7 @@ def test_any_moment_is_shown_again(visit: Callable[..., Visitor], page_server: H
     slider = one.page.get_by_role("slider", name="Moment")
     rows = one.page.locator(".past-screen .xterm-rows")
     for _ in range(60):
-        if slider.get_attribute("aria-valuetext").startswith("turn 1"):
+        if (slider.get_attribute("aria-valuetext") or "").startswith("turn 1"):
             break
         slider.press("ArrowLeft")
     rows.get_by_text("first-2").wait_for()

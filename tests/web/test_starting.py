@@ -31,9 +31,22 @@ def test_a_sandboxed_session_is_started_after_its_dry_run(
     assert page_server.get("/v1/sessions/boxed").json["plugins"] == ["sandbox"]
 
 
-def test_a_profile_and_candidates_are_started(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
+MINE = """schema: tmuxctl/profile@1
+name: mine
+detect: {argv0: [mine]}
+command: [bash, --norc]
+"""
+
+
+def test_a_profile_and_candidates_are_started(
+    visit: Callable[..., Visitor], page_server: HttpServer, place: Path
+) -> None:
+    folder = place / ".config/tmuxctl/profiles"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(MINE)
     one = visit()
     one.open()
+    one.page.get_by_role("button", name="Start a session").wait_for()
     one.page.keyboard.press("s")
     one.page.get_by_role("button", name="Profile").click()
     one.page.get_by_label("Profile", exact=True).select_option("bash")
@@ -47,17 +60,18 @@ def test_a_profile_and_candidates_are_started(visit: Callable[..., Visitor], pag
     one.page.get_by_label("Profiles, the first that starts").fill("no-such, bash")
     one.page.get_by_role("button", name="See what it does").click()
     one.page.get_by_role("alert").wait_for()
-    one.page.get_by_label("Profiles, the first that starts").fill("bash")
+    one.page.get_by_label("Profiles, the first that starts").fill("mine")
     one.page.get_by_label("Name").fill("second")
     one.page.get_by_role("button", name="See what it does").click()
     one.page.get_by_role("dialog").get_by_role("button", name="Start").click()
     one.await_terminal()
-    assert page_server.get("/v1/sessions/second").json["profile"] == "bash"
+    assert page_server.get("/v1/sessions/second").json["profile"] == "mine"
 
 
 def test_what_cannot_be_started_says_why(visit: Callable[..., Visitor]) -> None:
     one = visit()
     one.open()
+    one.page.get_by_role("button", name="Start a session").wait_for()
     one.page.keyboard.press("s")
     one.page.get_by_label("Command", exact=True).fill("no-such-program-at-all")
     one.page.get_by_role("button", name="See what it does").click()
@@ -72,6 +86,7 @@ def test_what_cannot_be_started_says_why(visit: Callable[..., Visitor]) -> None:
 def test_a_command_that_cannot_be_read_is_not_sent(visit: Callable[..., Visitor]) -> None:
     one = visit()
     one.open()
+    one.page.get_by_role("button", name="Start a session").wait_for()
     one.page.keyboard.press("s")
     one.page.get_by_label("Command", exact=True).fill("echo 'not closed")
     one.page.get_by_role("button", name="See what it does").click()

@@ -42,12 +42,20 @@ class Visitor:
         context.on("request", lambda request: self.requests.append(request.url))
         self.page.on("websocket", lambda socket: self.requests.append(socket.url))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: (self.complaints.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("dialog", self._refuse)
         self.page.on("console", self._note)
+
+    def _refuse(self, dialog: Any) -> None:
+        self.complaints.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _note(self, message: Any) -> None:
         # of an address that does not answer the browser says so itself
-        if message.type == "error" and "Failed to load resource" not in message.text and "WebSocket" not in message.text:
+        if (
+            message.type == "error"
+            and "Failed to load resource" not in message.text
+            and "WebSocket" not in message.text
+        ):
             self.complaints.append(message.text)
 
     @property
@@ -100,7 +108,11 @@ class Visitor:
 
     def leaving(self) -> list[str]:
         """Requests to anything but this server."""
-        return [one for one in self.requests if not one.startswith("data:") and urlsplit(one).netloc != urlsplit(self.origin).netloc]
+        return [
+            one
+            for one in self.requests
+            if not one.startswith("data:") and urlsplit(one).netloc != urlsplit(self.origin).netloc
+        ]
 
 
 def open_window(browser: Browser, server: HttpServer, **about: Any) -> Visitor:

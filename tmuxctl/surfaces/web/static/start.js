@@ -9,15 +9,18 @@ import { plain, splitWords } from "./text.js";
 const SANDBOXES = [["", "none"], ["read-only", "may read only"], ["workspace", "its folder, no network"], ["workspace+net", "its folder and network"]];
 
 // The body of the request; an Error where a field cannot be read.
-function wish(fields) {
+async function wish(fields, profiles) {
   const found = { name: fields.name.trim() || null, cwd: fields.folder.trim() || null };
   if (fields.kind === "command") {
     found.command = splitWords(fields.command);
     if (!found.command.length) throw new Error("Which command?");
   } else if (fields.kind === "profile") {
     if (!fields.profile) throw new Error("Which profile?");
-    // `profile` only says how a program looks; a candidate is started by its profile
-    found.candidates = [fields.profile];
+    found.profile = fields.profile;
+    // a profile without a command of its own says how a program looks: that program is started
+    const { text } = await api.profile(fields.profile);
+    const [program] = profiles.find((one) => one.name === fields.profile)?.programs ?? [];
+    if (program && !/^command:/m.test(text)) found.command = [program];
   } else {
     found.candidates = fields.candidates.split(/[\s,]+/).filter(Boolean);
     if (!found.candidates.length) throw new Error("Which profiles, in which order?");
@@ -61,7 +64,7 @@ export function Start() {
     setBusy(true);
     setProblem(null);
     try {
-      const found = await api.start({ ...wish(fields), dry_run: dryRun, ...(dryRun ? {} : { wait: false }) });
+      const found = await api.start({ ...(await wish(fields, profiles)), dry_run: dryRun, ...(dryRun ? {} : { wait: false }) });
       if (dryRun) setPlan(found);
       else {
         remember("folder", fields.folder.trim());
