@@ -109,8 +109,9 @@ def measure_keys(browser: Browser, address: str, env: dict[str, str]) -> None:
 def measure_overview(
     browser: Browser, address: str, env: dict[str, str], wanted: argparse.Namespace, server: int
 ) -> None:
-    """Frames of the page while sessions print, the processor time of the server meanwhile, and the memory of the page."""
-    for number in range(wanted.sessions):
+    """Frames of the page while sessions print, the processor time of the server meanwhile, and the memory of the page.
+    One of the sessions is that of the keys."""
+    for number in range(wanted.sessions - 1):
         prints = "while :; do date +%N; sleep 1; done" if number < wanted.printing else "exec cat"
         subprocess.run(
             [sys.executable, "-m", "tmuxctl", "new", f"s{number}", "--no-wait", "--", "sh", "-c", prints],
@@ -118,7 +119,7 @@ def measure_overview(
         )  # fmt: skip
     page = browser.new_page(viewport={"width": 1920, "height": 1080})
     page.goto(address)
-    page.wait_for_function(f"() => document.querySelectorAll('.tile').length > {wanted.sessions}")
+    page.wait_for_function(f"() => document.querySelectorAll('.tile').length >= {wanted.sessions}")
     page.wait_for_timeout(10_000)
     heap = page.evaluate("() => { window.gc?.(); return performance.memory.usedJSHeapSize / 1048576; }")
     used, began = cpu_seconds(server), time.monotonic()
