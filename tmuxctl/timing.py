@@ -23,6 +23,7 @@ class ObservationTiming(Value):
     moment_seconds: float = 0.4
     """The longest time that a command which only tells a state observes it, if the first looks do not agree."""
     lively_seconds: float = 0.35  # how long after output looks follow each other without delay
+    rare_pause_seconds: float = 3.0  # the longest pause between two looks at a program that works and prints nothing
     silent_seconds: float = 0.25  # how long a program that prints on and on is silent before who follows it looks
     working_seconds: float = 1.0  # how seldom who follows it looks if it is never silent for so long
     resting_seconds: float = 15.0
