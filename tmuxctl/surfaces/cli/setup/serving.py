@@ -238,8 +238,6 @@ class ServeOperations(CommandLineOperations):
         return LoginLink(name, code, f"{place}/login#{code}", int(TIMING.http.code_seconds))
 
     def _running_url(self) -> str:
-        from tmuxctl import config
-
         try:
             from tmuxctl.surfaces.server.serve import RunningAddress
         except ModuleNotFoundError as error:
