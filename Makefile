@@ -203,11 +203,13 @@ test-web: $(VENV)/.page
 	@$(SETUP) npm "$(VENV)/axe-node" $(AXE_PACKAGE)
 	$(BIN)/python -m pytest -n 2 $(WEB_TESTS)
 
-test-agents: $(VENV)/.dev
-	@$(SETUP) system $(AGENTS_NEEDS)
+test-agents: $(VENV)/.page
+	@$(SETUP) system $(AGENTS_NEEDS) $(WEB_NEEDS:--=)
+	@$(MAKE) -s --no-print-directory web-assets
 	$(BIN)/python -m tests.agents.skill
 	$(BIN)/python -m tests.agents.mcp
 	$(BIN)/python -m tests.agents.agentpty
+	$(BIN)/python -m tests.agents.page
 	$(BIN)/python -m tests.agents $(AGENTS_ARGS)
 
 test-agents-full: $(VENV)/.dev
