@@ -43,6 +43,19 @@ def test_a_question_is_answered_by_its_button(visit: Callable[..., Visitor], pag
     one.tile("deploy").get_by_text("you said y").wait_for()
 
 
+def test_a_short_answer_beside_a_long_one_is_read_whole(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
+    long = "yes, and always allow access to everything that lies below this folder of mine"
+    page_server.new("pick", "bash", "-c", f'select one in yes "{long}" no; do break; done; exec cat')
+    for about in ({}, {"viewport": {"width": 390, "height": 844}}):
+        one = visit(**about)
+        one.open()
+        buttons = one.tile("pick").locator(".answer bdi")
+        buttons.nth(2).wait_for()
+        cut = buttons.evaluate_all("found => found.map(one => one.scrollWidth > one.clientWidth)")
+        assert cut == [False, True, False]
+        assert one.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+
+
 def test_the_title_says_no_number_when_none_asks(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("calm", "bash")
     one = visit()

@@ -2,7 +2,7 @@
 import { html } from "./vendor/preact.mjs";
 
 const SHAPES = {
-  asking: html`<path d="M8 .8 15.2 8 8 15.2.8 8Z" fill="currentColor"/><path d="M6.3 6.3c0-2.2 3.4-2.1 3.4-.1 0 1.3-1.7 1.3-1.7 2.6" fill="none" stroke="var(--surface)" stroke-width="1.5" stroke-linecap="round"/><circle cx="8" cy="11.2" r=".95" fill="var(--surface)"/>`,
+  asking: html`<path d="M2.2 1.9h11.6v9.3H8.3l-3.5 3.2v-3.2H2.2Z" fill="currentColor" stroke="currentColor" stroke-width="1.4" stroke-linejoin="round"/><path d="M6.5 5.3c0-2 3-1.9 3-.1 0 1.2-1.5 1.1-1.5 2.3" fill="none" stroke="var(--surface)" stroke-width="1.5" stroke-linecap="round"/><circle cx="8" cy="9.6" r=".9" fill="var(--surface)"/>`,
   busy: html`<circle cx="8" cy="8" r="6" fill="none" stroke="currentColor" stroke-width="2" opacity=".35"/><path class="turns" d="M8 2a6 6 0 0 1 6 6" fill="none" stroke="currentColor" stroke-width="2.4" stroke-linecap="round"/>`,
   idle: html`<circle cx="8" cy="8" r="5.6" fill="none" stroke="currentColor" stroke-width="2"/><path d="m5.4 8.1 1.9 1.9 3.4-3.7" fill="none" stroke="currentColor" stroke-width="1.6" stroke-linecap="round" stroke-linejoin="round"/>`,
   exited: html`<rect x="2.5" y="2.5" width="11" height="11" rx="2" fill="none" stroke="currentColor" stroke-width="2"/>`,

@@ -5,6 +5,7 @@ import { decide } from "./actions.js";
 import { may, state } from "./state.js";
 import { plain } from "./text.js";
 
+const SHORT = 10; // characters of a label that is never cut
 const TAKEN_MS = 2000; // until a program that was answered has drawn something else
 
 // `most`: how many answers have room; the rest stand in the session's own view.
@@ -34,7 +35,7 @@ export function Answers({ row, most = 99, onMore }) {
   const more = question.options.length > shown.length || question.free || question.secret;
   return html`<div class="answers" role="group" aria-label=${`Answers for ${row.name}`}>
     ${shown.map((option) => html`<button type="button" key=${option.name} title=${plain(option.label)}
-      class=${`answer${option.name === question.default ? " default" : ""}${sure === option.name ? " sure" : ""}`}
+      class=${`answer${option.name === question.default ? " default" : ""}${sure === option.name ? " sure" : ""}${option.label.length <= SHORT ? " short" : ""}`}
       disabled=${Boolean(sent) || state.link !== "live"} aria-busy=${sent === option.name}
       onClick=${() => answer(option.name)}><bdi>${sure === option.name ? `Sure? ${plain(option.label, 60)}` : plain(option.label, 60)}</bdi></button>`)}
     ${more && onMore && html`<button type="button" class="answer" onClick=${onMore}>${question.options.length ? "More…" : "Answer…"}</button>`}
