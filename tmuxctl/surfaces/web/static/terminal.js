@@ -14,6 +14,7 @@ const WHOLE_BYTES = 2 << 20; // a journal up to this length is drawn from its be
 const TAIL_BYTES = 512 << 10; // else so much of its end, and then the screen as it is
 const MOST_WAITING = 4 << 20; // bytes not drawn yet, at which the connection is let go until they are
 const FEW_WAITING = 256 << 10;
+const FRESH_MS = 5000; // how old a connection is that need not be made anew
 const FIRST_WAIT_MS = 300;
 const LONGEST_WAIT_MS = 10_000;
 const OPENING_MS = 10_000;
@@ -159,6 +160,7 @@ export class LiveTerminal {
   connect() {
     const socket = new WebSocket(terminalAddress(this.id, this.cursor()));
     this.socket = socket;
+    this.connected = Date.now();
     socket.binaryType = "arraybuffer";
     const opening = setTimeout(() => socket.close(), OPENING_MS);
     let final = null;
@@ -199,6 +201,8 @@ export class LiveTerminal {
   // The server is there again, or the computer woke: make the connection anew at once.
   renew() {
     if (this.closed || this.polling || this.ended) return;
+    // it has come back by itself: what is typed now must not fall into a gap
+    if (this.socket && Date.now() - this.connected < FRESH_MS) return;
     clearTimeout(this.timer);
     this.wait = FIRST_WAIT_MS;
     const before = this.socket;
