@@ -130,6 +130,17 @@ def test_expect_never_takes_the_echo(sh: tmuxctl.TerminalSession) -> None:
     assert sh.expect(["secret", "SECRET"]) == 1
 
 
+def test_an_echo_that_has_only_begun_answers_nothing(client: tmuxctl.Client) -> None:
+    """An editor draws what was typed character by character."""
+    slow = client.new("slow", ["sh", "-c", "stty -icanon -echo; echo ready; head -c 3; exec sleep 1000"])
+    slow.wait_for("ready")
+    slow.send("abc def")
+    slow.wait_settled(0.2)
+    assert slow.expect(["abc", tmuxctl.TIMEOUT], timeout=0.2) == 1
+    with pytest.raises(tmuxctl.Timeout):
+        slow.wait_for("abc", timeout=0.2)
+
+
 def test_a_prompt_with_a_blank_at_its_end_is_found(sh: tmuxctl.TerminalSession) -> None:
     sh.send("printf 'Password: '; read -r x")
     assert sh.expect_exact("Password: ") == 0

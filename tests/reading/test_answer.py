@@ -288,8 +288,12 @@ def test_output_may_be_drawn_at_rows_of_the_screen() -> None:
         (b"x\x1b[?2004l\r\r\nout", b"x", b"out"),
         (b"x\r\nout\x1b[?2004l\r\nmore", b"x", b"out\x1b[?2004l\r\nmore"),
         ("ü\r\nout".encode(), "ü".encode(), b"out"),
+        # an editor draws what was typed before it takes the Enter
+        (b"long line", b"long line", b""),
+        (b"lo\x1b[32mng\x1b[m li", b"long line", b""),
         # it is not plain to see
         (b"out", b"x", b"out"),
+        (b"xout", b"x", b"xout"),
         (b"\xff\r\nout", b"\xff", b"\xff\r\nout"),
         (b"x\r\nx\r\nout", b"x\nx", b"x\r\nx\r\nout"),
         (b"\r\nout", b"", b"\r\nout"),

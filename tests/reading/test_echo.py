@@ -41,3 +41,24 @@ def test_an_answer_that_repeats_the_input_is_no_second_echo() -> None:
 
 def test_of_output_whose_beginning_is_gone_only_what_stands_behind_a_prompt_is_echo() -> None:
     assert without_echo("9\n10\n$ 10\n10", b"10", first=False, again=True) == "9\n10\n$ \n10"
+
+
+@pytest.mark.parametrize(
+    ("output", "typed", "left"),
+    [
+        ("import on", b"import one", ""),
+        (">>> import on", b"import one", ">>> "),
+        ("$ a\n> b", b"a\nb c", "$ \n> "),
+        # more than the beginning of the line, or none of it
+        ("import on: no", b"import one", "import on: no"),
+        ("import on\n", b"import one", "import on\n"),
+        ("version", b"no", "version"),
+    ],
+)
+def test_an_echo_that_has_only_begun_answers_nothing(output: str, typed: bytes, left: str) -> None:
+    assert without_echo(output, typed, first=True, again=False) == left
+
+
+def test_a_second_echo_that_has_only_begun_stands_behind_a_prompt() -> None:
+    assert without_echo("echo MARK\n$ echo MA", b"echo MARK", first=True, again=True) == "\n$ "
+    assert without_echo("MARK\nMARK", b"MARK", first=True, again=True) == "\nMARK"

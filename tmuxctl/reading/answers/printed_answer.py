@@ -205,7 +205,18 @@ def find_output_start(data: bytes, last_input: TypedInput, token: str | None = N
         return 0
     straight = _find_plain_echo_end(data, line)
     off = _find_switch_off(data, straight)
-    return _find_output_behind(data, 0, off) if off is not None else straight or 0
+    if off is not None:
+        return _find_output_behind(data, 0, off)
+    return straight or (len(data) if _is_begun_echo(data, line, last_input) else 0)
+
+
+def _is_begun_echo(data: bytes, line: str, last_input: TypedInput) -> bool:
+    """Whether all that is there yet is the typed line or its beginning: an editor draws it before it takes the Enter."""
+    if b"\n" in data:
+        return False
+    lines = Lines(last_input.cols, last_input.rows, x=last_input.x, y=last_input.y, tmux=last_input.tmux)
+    lines.feed(data)
+    return strip_invisible(line).startswith(strip_invisible(lines.text()))
 
 
 def _find_switch_off(data: bytes, straight: int | None) -> int | None:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-PROMPT_END = re.compile(r"[$#%>❯»λ➜:?\])|]\s*$")
+PROMPT = re.compile(r"[$#%>❯»λ➜:?\])|]\s*")
+PROMPT_END = re.compile(PROMPT.pattern + "$")
+
+LONGEST_PROMPT = 256
+"""Characters of a line in which the prompt before an echo is looked for."""
 
 
 def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
@@ -13,18 +17,18 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     `text` is what came after the input was sent, wrapped rows joined. A line that ends with a typed line is its echo: with
     `first` (the text reaches back to the input) the first such line for each; with `again` (the terminal echoed it while
     the program was busy, so that a line editor may show it a second time) also one more, if it stands behind something
-    that looks like a prompt.
+    that looks like a prompt. An echo of which only the beginning is there yet is cut out, too.
     Blanks do not count: terminals and editors show tabs and wraps in their own ways.
     """
     wanted = typed_lines(typed)
     lines = text.split("\n")
     at = 0
-    if first:
+    for prompt in [False] * first + [True] * again:
         for bare in wanted:
-            at = _cut_line(lines, bare, at, prompt=False)
-    if again:
-        for bare in wanted:
-            at = _cut_line(lines, bare, at, prompt=True)
+            behind = _cut_line(lines, bare, at, prompt=prompt)
+            if behind == at:
+                lines[-1] = _cut_begun_echo(lines[-1], bare, prompt=prompt)
+            at = behind
     return "\n".join(lines)
 
 
@@ -42,6 +46,15 @@ def _cut_line(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:
                 lines[index] = kept
                 return index + 1
     return start
+
+
+def _cut_begun_echo(line: str, bare: str, *, prompt: bool) -> str:
+    """The last line without the beginning of an echo, which stands behind a prompt or, without `prompt`, alone in the line."""
+    prompts = [found.end() for found in PROMPT.finditer(line[:LONGEST_PROMPT])]
+    for start in prompts if prompt else [0, *prompts]:
+        if (begun := strip_invisible(line[start:])) and bare.startswith(begun):
+            return line[:start]
+    return line
 
 
 def text_before(line: str, count: int) -> str:
