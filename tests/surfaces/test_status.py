@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -68,22 +69,29 @@ def test_tmux_shows_the_line(control: Control, place: Path, until: Until) -> Non
     control.new("fix", ASKS)
     words = f"{sys.executable} -m tmuxctl status --follow --format tmux"
     env = {**os.environ, "TMUX_TMPDIR": str(place)}
-    outer = ["tmux", "-L", "outer", "-f", "/dev/null"]
-    subprocess.run(
-        [*outer, "new-session", "-d", "cat", ";", "set", "-g", "status-right", f"[#({words})]", ";", "set", "-g",
-         "status-interval", "1"],
-        env=env, check=True,
-    )  # fmt: skip
+    # a status line is drawn where a client is attached: one in a server of its own, since sessions of ours are counted
+    outer, viewer = (["tmux", "-L", name, "-f", "/dev/null"] for name in ("outer", "viewer"))
+
+    def seen() -> str:
+        shown = subprocess.run([*viewer, "capture-pane", "-p"], env=env, capture_output=True, text=True, check=True)
+        return shown.stdout
+
     try:
-        # a status line is drawn where a client is attached: one in a session of ours
-        control.new("at", (*outer, "attach"), env={"TMUX_TMPDIR": str(place)}, size="90x10", wait=False)
-        until(lambda: "[!1]" in control.screen("at").text)
+        subprocess.run(
+            [*outer, "new-session", "-d", "cat", ";", "set", "-g", "status-right", f"[#({words})]", ";", "set", "-g",
+             "status-interval", "1"],
+            env=env, check=True,
+        )  # fmt: skip
+        attach = f"env -u TMUX {shlex.join([*outer, 'attach'])}"
+        subprocess.run([*viewer, "new-session", "-d", "-x", "90", "-y", "10", attach], env=env, check=True)
+        until(lambda: "[!1]" in seen())
         control.new("two", ASKS)
-        until(lambda: "[!2]" in control.screen("at").text)
+        until(lambda: "[!2]" in seen())
         control.kill(("fix", "two"))
-        until(lambda: "[]" in control.screen("at").text)
+        until(lambda: "[]" in seen())
     finally:
-        subprocess.run([*outer, "kill-server"], env=env, check=False)
+        for server in (viewer, outer):
+            subprocess.run([*server, "kill-server"], env=env, check=False)
 
 
 @ON_TMUX
