@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from programs import LINES, program
@@ -19,7 +19,7 @@ from tmuxctl.control import Control
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Denied
 from tmuxctl.terminal.processes import cgroup
-from tmuxctl.terminal.processes.process import SessionTarget, end_processes
+from tmuxctl.terminal.processes.process import SessionTarget, end_processes, find_processes
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.transport.base import Transport
 from tmuxctl.transport.groups import LEAVE, PREFIX
@@ -110,6 +110,34 @@ def test_who_holds_the_terminal_without_a_mark_ends_with_it(control: Control, pl
     pid = int(until(lambda: (place / "holder").exists() and (place / "holder").read_text().strip()))
     control.kill(("t",), grace=0.2)
     assert not Path(f"/proc/{pid}/exe").exists()
+
+
+@pytest.mark.usefixtures("no_group")
+def test_who_holds_a_terminal_of_that_name_is_not_touched_once_its_first_process_has_ended(
+    control: Control, place: Path, until: Any
+) -> None:
+    """While that one is a zombie its terminal may be gone, and another session's may have its name."""
+    line = "(env -i setsid sh -c 'echo $$ >holder; exec sleep 1000' &) ; until [ -s holder ]; do sleep 0.01; done; exec cat"
+    control.new("t", ("sh", "-c", line), wait=False)
+    pid = int(until(lambda: (place / "holder").exists() and (place / "holder").read_text().strip()))
+    pane = finding.find_session(control.machine, "t")
+
+    class Ended:
+        """The transport, for which the first process is a zombie when it is asked about alone."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(control.machine.transport, name)
+
+        def processes(self, asked: Any = None) -> Any:
+            rows = control.machine.transport.processes(asked)
+            return [row._replace(state="Z") if asked and row.pid == pane.pid else row for row in rows]
+
+    def found(transport: Transport) -> list[int]:
+        return [row.pid for row in find_processes(transport, [target])[pane.id]]
+
+    target = SessionTarget(pane.id, records.session_folder(control.machine, pane.id), pane)
+    assert pid in found(control.machine.transport)
+    assert pid not in found(cast("Transport", Ended()))
 
 
 def test_a_process_of_another_session_with_the_terminal_open_is_not_touched(control: Control, until: Any) -> None:

@@ -203,9 +203,9 @@ def _find_tty_holders(
             row, session_id = rows[int(stream.partition("/")[0])], terminals[candidates[stream]]
             if not _has_other_marker(transport, row, session_id):
                 holders.setdefault(session_id, []).append(row)
-        firsts = {session_id: roots[session_id] for session_id in holders}
-        living = {(row.pid, row.started) for row in transport.processes([row.pid for row in firsts.values()])}
-        return {name: holders[name] for name, first in firsts.items() if (first.pid, first.started) in living}
+        # a zombie has its terminal no longer, and tmux may have given its name away
+        living = _select_living(transport, [roots[session_id] for session_id in holders])
+        return {session_id: found for session_id, found in holders.items() if roots[session_id] in living}
     return {}
 
 
