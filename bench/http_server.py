@@ -136,6 +136,8 @@ def _idle(place: Place, path: str, pid: int) -> Row:
 def _tiles(place: Place, path: str, pid: int) -> Row:
     """What the page's overview adds to the server: the same sessions without and with one reader of it, in turn."""
     with place.control() as control:
+        # as many as the limit allows run already
+        control.kill(tuple(one.name for one in control.ls().sessions)[-PRINTING:])
         for number in range(PRINTING):
             script = "n=0; while :; do n=$((n+1)); echo line $n; sleep 1; done"
             control.new(f"print-{number}", ("sh", "-c", script), wait=False)
