@@ -6,9 +6,11 @@ import contextlib
 import http.client
 import json
 import os
+import select
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -198,6 +200,48 @@ def test_a_body_without_a_length_is_cut_off(server):
         pass
     assert server.get("/healthz").status == 200
     connection.close()
+
+
+def begin_large_body(server: HttpServer) -> http.client.HTTPConnection:
+    """A request that lacks the last byte of the largest body."""
+    connection = server.connect()
+    connection.putrequest("POST", "/v1/sessions/none/send")
+    connection.putheader("Content-Length", str(guard.BODY_BYTES))
+    connection.endheaders()
+    with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+        connection.send(b"x" * (guard.BODY_BYTES - 1))
+    return connection
+
+
+def test_large_bodies_do_not_fill_the_memory_together(server):
+    begun = [begin_large_body(server) for _ in range(guard.BODIES_BYTES // guard.BODY_BYTES + 1)]
+    (refused, *_), _, _ = select.select([one.sock for one in begun], [], [], PATIENCE)
+    assert b" 503 " in refused.recv(4096)
+    for one in begun:
+        one.close()
+    # what they held is free again
+    last = begin_large_body(server)
+    last.send(b"x")
+    assert last.getresponse().status != 503
+    last.close()
+
+
+def test_one_token_does_not_keep_the_others_out(server):
+    busy, other = make_token("busy"), make_token("other")
+    headers = {"Authorization": f"Bearer {busy}"}
+    streams = [server.connect(tcp=True) for _ in range(guard.REQUESTS_PER_TOKEN)]
+    for one in streams:
+        one.request("GET", "/v1/events", headers=headers)
+        assert one.getresponse().status == 200
+    assert server.get("/v1/sessions", tcp=True, token=busy).status == 503
+    assert server.get("/v1/sessions", tcp=True, token=other).status == 200
+    streams.pop().close()
+    deadline = time.monotonic() + PATIENCE
+    while server.get("/v1/sessions", tcp=True, token=busy).status != 200:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    for one in streams:
+        one.close()
 
 
 def test_a_head_that_does_not_end_is_cut_off(server):

@@ -12,11 +12,12 @@ import anyio
 from anyio import to_thread
 
 from tmuxctl.control.service import Control
-from tmuxctl.errors import Denied, TmuxctlError, Unreachable
+from tmuxctl.errors import Denied, TmuxctlError
 from tmuxctl.model import NOTHING
 from tmuxctl.operations import Call, Cancellation, current, find, under
 from tmuxctl.results import Sessions
 from tmuxctl.surfaces.server.admission.access import CallerAccess, check_arguments
+from tmuxctl.surfaces.server.admission.guard import Busy
 from tmuxctl.surfaces.server.logs import AuditLog
 from tmuxctl.surfaces.server.metrics import Metrics
 from tmuxctl.value import Value
@@ -37,10 +38,6 @@ class Request(Value):
     id: str
     repeat_id: str | None = None
     gone: Gone | None = None
-
-
-class Busy(Unreachable):
-    """More calls are under way than the server carries out at once."""
 
 
 class NewDefaults(Value):

@@ -10,13 +10,14 @@ import json
 import os
 import re
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from starlette.requests import ClientDisconnect
 
-from tmuxctl.errors import Denied, TmuxctlError, Usage
+from tmuxctl.errors import Denied, TmuxctlError, Unreachable, Usage
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server.admission import logins
 from tmuxctl.surfaces.server.admission.access import CallerAccess
@@ -37,6 +38,12 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 BODY_BYTES = 16 << 20
 """Bytes of a body at most: the largest text that is typed, or file that is uploaded, and some more."""
 
+BODIES_BYTES = 128 << 20
+"""Bytes of all bodies together that are in memory at most: of requests that are not answered yet."""
+
+REQUESTS_PER_TOKEN = 256
+"""Requests, streams and WebSockets among them, that one token may have under way: fewer than the calls of all (calls.py), so
+that one caller does not keep the others out."""
 
 OPEN = ("/healthz", "/docs", "/openapi.json", "/login", "/login.js", "/favicon.svg", "/manifest.webmanifest")
 """What tells nothing of the sessions, and needs no token."""
@@ -68,6 +75,10 @@ class TooSlow(TmuxctlError):
     """A body that did not come in time."""
 
     code, http_status = "timeout", 408
+
+
+class Busy(Unreachable):
+    """More is under way than the server takes at once."""
 
 
 class Unauthorized(Denied):
@@ -106,6 +117,7 @@ class RequestGuard:
         self, application: Application, rules: AdmissionRules, log: RequestLog, stop: Callable[[], None] = lambda: None
     ) -> None:
         self.application, self.rules, self.log, self.stop = application, rules, log, stop
+        self.under_way = UnderWay()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -119,9 +131,9 @@ class RequestGuard:
             given = headers.get("x-request-id", "")
             if re.fullmatch(r"[A-Za-z0-9-]{8,64}", given, re.ASCII):
                 scope[REQUEST] = given
-            scope[PRINCIPAL] = self._check(scope, headers)
-            body = _Body(headers, receive) if scope["type"] == "http" else receive
-            await self.application(scope, body, answer)
+            scope[PRINCIPAL] = access = self._check(scope, headers)
+            with self.under_way.request_of(access.token), self.under_way.body(headers, receive) as body:
+                await self.application(scope, body if scope["type"] == "http" else receive, answer)
         except TmuxctlError as error:
             await answer.refuse(error)
         except ClientDisconnect:
@@ -227,14 +239,46 @@ def read_headers(scope: Scope) -> dict[str, str]:
     return found
 
 
-class _Body:
-    """The request's messages, as long as its body is neither too long nor too slow."""
+class UnderWay:
+    """What is under way at once: requests by their token, and the bytes of bodies in memory."""
 
-    def __init__(self, headers: MutableMapping[str, str], receive: Receive) -> None:
+    def __init__(self) -> None:
+        self.requests: dict[str, int] = {}
+        self.body_bytes = 0
+
+    @contextmanager
+    def request_of(self, token: str) -> Iterator[None]:
+        """One request more of this token, empty for the owner, who has as many as he likes. Raises Busy."""
+        count = self.requests.get(token, 0)
+        if token and count >= REQUESTS_PER_TOKEN:
+            hint = "try again when one of them has ended"
+            raise Busy(f"{count} requests of the token {token} are under way", reason="busy", hint=hint)
+        self.requests[token] = count + 1
+        try:
+            yield
+        finally:
+            self.requests[token] -= 1
+            if not self.requests[token]:
+                del self.requests[token]
+
+    @contextmanager
+    def body(self, headers: MutableMapping[str, str], receive: Receive) -> Iterator[_Body]:
+        """A request's body, whose bytes count until it is answered. Raises TooLarge."""
+        body = _Body(self, headers, receive)
+        try:
+            yield body
+        finally:
+            self.body_bytes -= body.read
+
+
+class _Body:
+    """The request's messages, as long as its body is neither too long nor too slow, nor too much for memory with the others."""
+
+    def __init__(self, under_way: UnderWay, headers: MutableMapping[str, str], receive: Receive) -> None:
         declared = headers.get("content-length", "0")
         if not declared.isdecimal() or int(declared[:20]) > BODY_BYTES:
             raise _too_large()
-        self.receive = receive
+        self.under_way, self.receive = under_way, receive
         self.read = 0
         self.until: float | None = time.monotonic() + TIMING.http.body_seconds
 
@@ -247,9 +291,13 @@ class _Body:
         except TimeoutError:
             hint = f"it has {TIMING.http.body_seconds:g} s"
             raise TooSlow("the body did not come in time", reason="slow_body", hint=hint) from None
-        self.read += len(message.get("body", b""))
+        count = len(message.get("body", b""))
+        self.read += count
+        self.under_way.body_bytes += count
         if self.read > BODY_BYTES:
             raise _too_large()
+        if self.under_way.body_bytes > BODIES_BYTES:
+            raise Busy("too many large bodies are under way", reason="busy", hint="try again in a moment")
         if not message.get("more_body"):
             # from here on it tells only when the caller goes away
             self.until = None
@@ -288,7 +336,7 @@ class _Answer:
             headers += [(b"location", LOGIN.encode()), (b"cache-control", b"no-store")]
         elif status == 401:
             headers.append((b"www-authenticate", b'Bearer realm="tmuxctl"'))
-        if status in (408, 413):
+        if status in (408, 413, 503):
             headers.append((b"connection", b"close"))
         kind = "http"
         if self.scope["type"] == "websocket":
