@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from tmuxctl.control import Control
 from tmuxctl.errors import DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import Cancelled
-from tmuxctl.timing import TIMING
+from tmuxctl.terminal.tmux import server
+from tmuxctl.timing import TIMING, Timing, WaitTiming
 from tmuxctl.value import changed
 
 
@@ -268,6 +269,34 @@ def test_watch_hears_of_new_sessions(control: Control, another: Callable[[], Con
     assert next(stream).session == "a"
     threading.Timer(0.1, lambda: control.new("b", SHELL)).start()
     assert events(stream, lambda one: one.session == "b")[-1].session == "b"
+
+
+def test_watch_asks_for_all_facts_only_where_a_session_came(
+    control: Control, another: Callable[[], Control], until: Callable[[Callable[[], object]], object]
+) -> None:
+    watching = another()
+    machine, asked = watching.machine, [0, 0]
+    machine.timing = Timing(wait=WaitTiming(sessions_seconds=0.01))
+    list_values = machine.io.list_values
+
+    def count(fields: Sequence[str]) -> list[list[str]]:
+        asked[fields == server.FIELDS] += 1
+        return list_values(fields)
+
+    machine.io.list_values = count  # type: ignore[method-assign]
+    control.new("a", SHELL)
+    stream = watching.watch()
+    assert next(stream).session == "a"
+    told: list[str] = []
+    thread = threading.Thread(target=lambda: told.append(next(stream).session))
+    thread.start()
+    rounds, whole = asked
+    until(lambda: asked[0] > rounds + 5)
+    assert asked[1] == whole
+    control.new("b", SHELL)
+    thread.join(30)
+    assert told == ["b"]
+    assert asked[1] > whole
 
 
 @pytest.mark.on("tmux", "pipe")

@@ -114,10 +114,11 @@ class Heard(Watch):
 
     def __init__(self, times: int, *, tells_of_reads: bool = False) -> None:
         self.times, self.waits, self.tells_of_reads = times, 0, tells_of_reads
-        self.longest = 0.0
+        self.longest, self.heeded = 0.0, 0
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float, *, output: bool = True) -> bool:
         self.waits += 1
+        self.heeded += output
         self.longest = max(self.longest, timeout)
         self.times -= 1
         return self.times >= 0
@@ -182,6 +183,44 @@ def test_a_program_that_prints_on_and_on_is_looked_at_ever_more_seldom_and_once_
     slept.clear()
     assert tracker.rest(Heard(3), 5.0)
     assert sum(slept) < timing.silent_seconds
+
+
+def test_no_line_of_a_program_that_prints_on_and_on_wakes_who_only_follows_it(control: Control) -> None:
+    control.new("s", SHELL)
+    busy = kernel(program("make", thread("running", alone=True, switches=9)), tty=KEYS)
+    looks = [
+        look("[1/9] building", busy, at=at, quiet=0.0, journal=journal) for at, journal in ((10, 1), (11, 2), (12, 2))
+    ]
+    time = Time(10.0)
+    tracker = make_tracker(control, Script(control, looks), time)
+    heeded = []
+    for one in looks:
+        time.now = one.at
+        tracker.observe()
+        watch = Heard(0)
+        tracker.rest(watch, 5.0)
+        heeded.append((watch.waits > 0, watch.heeded))
+    # the first look tells nothing yet; the last one found nothing new, so that the next line is worth a look
+    assert heeded[1:] == [(True, 0), (True, 1)]
+
+
+def test_who_follows_many_looks_half_as_often(control: Control) -> None:
+    control.new("s", SHELL)
+    busy = kernel(program("make", thread("running", alone=True, switches=9)), tty=KEYS)
+    looks = [look("[1/9] building", busy, at=at, quiet=0.0, journal=int(at)) for at in (10, 13, 16, 19, 22)]
+    looks += [at_prompt(at, journal=99) for at in (50, 51, 199)]
+    time = Time(10.0)
+    tracker, passed = make_tracker(control, Script(control, looks), time), []
+    for one in looks:
+        time.now = one.at
+        tracker.observe()
+        time.slept.clear()
+        watch = Heard(10**6) if one.at < 30 else Heard(0, tells_of_reads=True)
+        tracker.rest(watch, 5.0, rarity=2.0)
+        passed.append(sum(time.slept) if one.at < 30 else watch.longest)
+    timing = tracker.timing
+    assert passed[4] == pytest.approx(2 * timing.working_seconds)
+    assert passed[-1] == pytest.approx(2 * timing.resting_seconds)
 
 
 class Glimpsed(Script):

@@ -266,7 +266,7 @@ class MemoryWatch:
         self._machine = machine
         self._seen = machine.changes
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float, *, output: bool = True) -> bool:
         changed = self._machine.sleep(timeout, self._seen)
         self._seen = self._machine.changes
         return changed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import subprocess
@@ -21,6 +20,7 @@ from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Asking, Option, Session, State, Status
 from tmuxctl.results import Event
+from tmuxctl.surfaces.cli.printing.table import moment
 from tmuxctl.surfaces.cli.top import feed as top_feed
 from tmuxctl.surfaces.cli.top import live
 from tmuxctl.surfaces.cli.top import meter as top_meter
@@ -38,7 +38,7 @@ from tmuxctl.surfaces.cli.top.pages import (
 )
 from tmuxctl.surfaces.cli.top.selection import Selection
 from tmuxctl.timing import TIMING, PageTiming, Timing
-from tmuxctl.transport.base import Process
+from tmuxctl.transport.base import ProcessLoad
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import InputKind
 
@@ -338,78 +338,75 @@ def test_keys_are_told_from_sequences(sent, keys, rest):
     assert top_terminal.parse(sent) == (keys, rest)
 
 
-def processes() -> list[Process]:
-    """Only this process and what it started."""
-    found = []
-    for one in (psutil.Process(), *psutil.Process().children(recursive=True)):
-        # what an earlier test started may end at any moment
-        with contextlib.suppress(psutil.NoSuchProcess):
-            found.append(Process(one.pid, one.ppid(), 0, 0, 0, 0, "S", int(one.create_time()), one.name()))
-    return found
-
-
 BURN = "import time\nend = time.process_time() + 0.2\nwhile time.process_time() < end: pass"
 
 
-def test_a_load_is_that_of_the_whole_tree(until):
+@pytest.mark.on("tmux")
+def test_a_load_is_that_of_the_whole_tree(control, until):
     script = f"read go; {sys.executable} -c '{BURN}'; echo done; sleep 60 & read more"
     with subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
-        meter = top_meter.Meter(processes, 0.0)
+        meter = top_meter.Meter(control.machine.transport.load, 0.0)
         roots = {"s": shell.pid, "nobody": 2**22 + 1}
-        before = meter.measure(roots, anew=True)
+        before = meter.measure(roots)
         assert before.keys() == {"s"}
         assert before["s"].cpu is None
         print(file=shell.stdin, flush=True)
         assert shell.stdout
         assert shell.stdout.readline() == "done\n"
         # the child that worked has ended
-        after = meter.measure(roots, anew=False)
+        after = meter.measure(roots)
         assert (after["s"].cpu or 0) > 0
         until(psutil.Process(shell.pid).children)
         tree = [psutil.Process(shell.pid), *psutil.Process(shell.pid).children()]
-        until(lambda: meter.measure(roots, anew=True)["s"].memory > max(one.memory_info().rss for one in tree))
-        tree[1].kill()
-        shell.kill()
+        until(lambda: meter.measure(roots)["s"].memory > max(one.memory_info().rss for one in tree))
+        for one in reversed(tree):
+            one.kill()
         shell.wait()
-        # a process that was killed has its memory until it comes to run once more
-        until(lambda: _has_ended(tree[1]))
-        assert meter.measure(roots, anew=False)["s"].memory == 0
+        until(lambda: meter.measure(roots) == {})
 
 
-def _has_ended(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return process.status() == psutil.STATUS_ZOMBIE
-    return True
+def test_only_loads_that_are_seen_are_measured_again():
+    measured: list[int] = []
+
+    def load(pid: int) -> ProcessLoad:
+        measured.append(pid)
+        return ProcessLoad(1, 1 << 20, float(len(measured)))
+
+    meter, roots = top_meter.Meter(load, 0.0), {"a": 1, "b": 2}
+    assert [one.cpu for one in meter.measure(roots).values()] == [None, None]
+    loads = meter.measure(roots, lambda key: key == "b")
+    assert measured == [1, 2, 2]
+    assert (loads["a"].cpu, (loads["b"].cpu or 0) > 0) == (None, True)
+    assert meter.measure({"a": 1}, lambda key: False).keys() == {"a"}
 
 
-def test_without_psutil_no_load_is_known(monkeypatch):
-    monkeypatch.setitem(sys.modules, "psutil", None)
-    assert top_meter.Meter(processes).measure({"s": os.getpid()}, anew=True) == {}
+def test_where_no_load_is_to_be_had_none_is_known():
+    def load(pid: int) -> ProcessLoad:
+        raise ImportError("psutil")
+
+    assert top_meter.Meter(load).measure({"s": os.getpid()}) == {}
 
 
 class Told:
-    """A Control whose `ls` and `watch` say what the test wants."""
+    """A Control whose `ls` and `watch` say what the test wants, and its tmux the same."""
 
     def __init__(self, timing: Timing = TIMING) -> None:
-        self.machine, self.transport, self.timing = self, self, timing
-        self.home, self.listed = "/nowhere", 0
+        self.machine, self.transport, self.io, self.timing = self, self, self, timing
+        self.listed = self.asked = 0
         self.sessions: list[Session] | Exception = []
         self.events: list[Any] = []
 
-    def processes(self, pids: Any = None) -> list[Process]:
-        return []
+    def load(self, pid: int) -> ProcessLoad:
+        return ProcessLoad(1, 0, 0.0)
 
-    def files(self, folder: str) -> dict[str, Any]:
-        return {}
-
-    def watch(self, folders: Any, pid: Any = None) -> Any:
-        return self
-
-    def wait(self, seconds: float) -> bool:
-        return True
-
-    def close(self) -> None:
-        pass
+    def list_values(self, fields: Any) -> list[list[str]]:
+        self.asked += 1
+        if isinstance(self.sessions, Exception):
+            raise self.sessions
+        return [
+            [one.id, one.incarnation or "", one.name, "0", "", str(one.attached), str(int(moment(one.active or "")))]
+            for one in self.sessions
+        ]
 
     def call(self, name: str, arguments: Any, cancelled: Any = None) -> Any:
         if name == "watch":
@@ -440,18 +437,42 @@ def test_what_watch_told_last_counts_more_than_a_list(fed, until):
     until(lambda: [one.session.state for one in feed.rows()] == [State.BUSY, State.EXITED])
 
 
-def test_a_change_lists_the_sessions_anew(until, monkeypatch):
-    told = Told(Timing(page=PageTiming(quiet_seconds=1e9)))
+QUICK = Timing(page=PageTiming(table_seconds=0.01, together_seconds=0.0, changed_seconds=0.05, rare_seconds=1e9))
+
+
+def test_sessions_are_listed_whole_where_one_came_or_a_state_changed_and_else_only_asked_for(until):
+    told = Told(QUICK)
     feed = top_feed.Feed(cast("Control", told), lambda: None)
-    monkeypatch.setattr(told, "wait", lambda seconds: False)
-    monkeypatch.setattr(told, "files", lambda folder: {"seg": 1})
     told.sessions = [row("web", incarnation="a.1").session]
     feed.start()
-    until(lambda: told.listed == 2)
+
+    def asked_again() -> bool:
+        number = told.asked
+        return bool(until(lambda: told.asked > number + 5))
+
+    assert asked_again()
+    assert told.listed == 1
+    told.sessions = [changed(told.sessions[0], attached=1, active="2026-11-26T00:00:00Z")]
+    until(lambda: [(one.session.attached, one.session.active) for one in feed.rows()] == [(1, "2026-11-26T00:00:00Z")])
+    assert told.listed == 1
     told.sessions = [*told.sessions, row("new", incarnation="n.1").session]
-    told.events = [event(State.IDLE, "n.1")]
     until(lambda: len(feed.rows()) == 2)
+    assert asked_again()
+    assert told.listed == 2
+    feed._hear(event(State.BUSY))
+    until(lambda: told.listed == 3)
+    assert asked_again()
+    assert told.listed == 3
     feed.close()
+
+
+def test_a_row_is_made_anew_only_where_something_changed(fed):
+    told, feed = fed
+    told.sessions = [row("web", incarnation="a.1").session, row("db", incarnation="b.1").session]
+    feed.list_once()
+    before = feed.rows()
+    feed._hear(event(State.BUSY))
+    assert [one is other for one, other in zip(before, feed.rows(), strict=True)] == [False, True]
 
 
 def test_a_table_that_is_not_fresh_says_why_and_a_bug_is_not_hidden(fed, until):

@@ -117,6 +117,52 @@ def test_a_folder_that_comes_later_wakes(kind, tmp_path):
     watched.close()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_output_does_not_wake_who_does_not_heed_it_and_is_told_with_the_next_wait(kind, tmp_path):
+    with (tmp_path / "seg").open("ab", buffering=0) as journal:
+        watched, heeding = watch(kind, [tmp_path]), watch(kind, [tmp_path])
+        journal.write(b"x")
+        assert not watched.wait(0.02, output=False)
+        assert heeding.wait(10)
+        journal.write(b"x")
+        assert watched.wait(10)
+        assert heeding.wait(10)
+    watched.close()
+    heeding.close()
+
+
+@linux
+def test_the_kernel_tells_nothing_of_output_that_nobody_heeds(tmp_path):
+    def is_told() -> bool:
+        journal.write(b"x")
+        try:
+            return bool(os.read(notify._share_hub()._inotify, 4096))
+        except BlockingIOError:
+            return False
+
+    with (tmp_path / "seg").open("ab", buffering=0) as journal:
+        watched = watch("kernel", [tmp_path])
+        assert is_told()
+        assert not watched.wait(0, output=False)
+        assert not is_told()
+        heeding = watch("kernel", [tmp_path])
+        assert is_told()
+        assert not watched.wait(0, output=False)
+        heeding.close()
+        assert not is_told()
+    watched.close()
+
+
+@linux
+def test_an_end_and_a_new_file_wake_who_does_not_heed_output(tmp_path, sleeper):
+    watched = watch("kernel", [tmp_path], sleeper.pid)
+    (tmp_path / "seg").touch()
+    assert watched.wait(10, output=False)
+    sleeper.kill()
+    assert watched.wait(10, output=False)
+    watched.close()
+
+
 @linux
 def test_a_removed_folder_wakes_and_leaves_nothing(tmp_path):
     folder = tmp_path / "gone"

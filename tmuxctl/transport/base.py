@@ -143,8 +143,9 @@ class Watch(Protocol):
     tells_of_reads: bool
     """Whether it wakes too when the program reads its terminal."""
 
-    def wait(self, timeout: float) -> bool:
-        """Sleep at most `timeout` seconds; True if something may have changed (false alarms are allowed)."""
+    def wait(self, timeout: float, *, output: bool = True) -> bool:
+        """Sleep at most `timeout` seconds; True if something may have changed (false alarms are allowed). Without `output` what
+        is added to a file need not wake it: who looks for that at its own times spares the process all those wake-ups."""
 
     def close(self) -> None:
         """Give the wake-up back. May be called twice."""

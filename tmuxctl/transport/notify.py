@@ -23,7 +23,8 @@ from tmuxctl.state_files import is_running
 from tmuxctl.transport.base import Watch
 
 if sys.platform == "linux":
-    MASK = 0x2 | 0x8 | 0x80 | 0x100 | 0x200  # modify, close_write, moved_to, create, delete (inotify(7))
+    MODIFY = 0x2
+    MASK = MODIFY | 0x8 | 0x80 | 0x100 | 0x200  # and close_write, moved_to, create, delete (inotify(7))
     ACCESS = 0x1  # it was read: of a terminal, a program took what was typed
     IGNORED = 0x8000
     RESTING = 16
@@ -45,6 +46,8 @@ if sys.platform == "linux":
             self.leader: FolderWatch | None = None
             self.followers: dict[FolderWatch, None] = {}
             self._folders: dict[int, set[FolderWatch]] = {}
+            self._masks: dict[int, tuple[bytes, int]] = {}
+            """The path of each folder, and what the kernel tells of it."""
             self._resting: dict[int, None] = {}
             """The kernel's watches that nobody waits for, the oldest first."""
             self._processes: dict[int, FolderWatch] = {}
@@ -90,9 +93,11 @@ if sys.platform == "linux":
 
         def _add_folder(self, folder: str) -> int:
             """The kernel's watch of a folder, the same one if there is one."""
+            path = os.fsencode(folder)
             for _ in range(2):
-                descriptor: int = self._add(self._inotify, os.fsencode(folder), MASK)
+                descriptor: int = self._add(self._inotify, path, MASK)
                 if descriptor >= 0:
+                    self._masks[descriptor] = path, MASK
                     return descriptor
                 error = self._last_error()
                 if error.errno != errno.ENOSPC or not self._resting:
@@ -107,6 +112,27 @@ if sys.platform == "linux":
             self._folders.setdefault(descriptor, set()).add(watch)
             return rested
 
+        def heed(self, watch: FolderWatch, output: bool) -> None:
+            """Have the kernel tell `watch` of output too, or not any more; with the lock held. What nobody is told of wakes no
+            thread and is not even read."""
+            if watch.heeds_output == output:
+                return
+            watch.heeds_output = output
+            for descriptor in [number for number in self._masks if watch in self._folders.get(number, ())]:
+                self._set_mask(descriptor)
+            # what was written meanwhile was told nobody
+            watch.changed = watch.changed or output
+
+        def _set_mask(self, descriptor: int) -> None:
+            """Have the kernel tell of output in a folder if anybody heeds it."""
+            path, before = self._masks[descriptor]
+            mask = MASK if any(watch.heeds_output for watch in self._folders[descriptor]) else MASK & ~MODIFY
+            if mask != before:
+                self._masks[descriptor] = path, mask
+                found = self._add(self._inotify, path, mask)
+                if found not in (descriptor, -1):  # another folder has this path now
+                    self._rm(self._inotify, found)
+
         def _drop_resting(self, most: int) -> None:
             """Have the kernel watch at most so many folders that nobody waits for."""
             while len(self._resting) > most:
@@ -114,6 +140,7 @@ if sys.platform == "linux":
 
         def _drop(self, descriptor: int) -> None:
             del self._resting[descriptor], self._folders[descriptor]
+            self._masks.pop(descriptor, None)
             self._rm(self._inotify, descriptor)
 
         def _add_process(self, watch: FolderWatch, pid: int) -> None:
@@ -136,6 +163,8 @@ if sys.platform == "linux":
                 self._folders[descriptor].discard(watch)
                 if not self._folders[descriptor]:
                     self._resting[descriptor] = None
+                elif descriptor in self._masks:
+                    self._set_mask(descriptor)
             self._drop_resting(RESTING)
             for process in [number for number, owner in self._processes.items() if owner is watch]:
                 self._end_process(process)
@@ -201,9 +230,11 @@ if sys.platform == "linux":
                 # an overflow (-1) may have been about any of them
                 watched = self._folders.values() if descriptor < 0 else [self._folders.get(descriptor, set())]
                 for watch in {watch for watches in watched for watch in watches}:
-                    self._mark_changed(watch)
+                    if watch.heeds_output or mask != MODIFY:
+                        self._mark_changed(watch)
                 if mask & IGNORED:
                     self._folders.pop(descriptor, None)
+                    self._masks.pop(descriptor, None)
                     self._resting.pop(descriptor, None)
                 elif descriptor in self._resting:
                     # it would wake those that wait for others, again and again
@@ -226,6 +257,7 @@ if sys.platform == "linux":
 
         def __init__(self, hub: WatchHub, folders: Sequence[str], pid: int | None, terminal: str = "") -> None:
             self.changed = self.tells_of_reads = False
+            self.heeds_output = True
             self._hub = hub
             self._bell = threading.Lock()
             self._bell.acquire()
@@ -236,7 +268,7 @@ if sys.platform == "linux":
             if self._bell.locked():
                 self._bell.release()
 
-        def wait(self, timeout: float) -> bool:
+        def wait(self, timeout: float, *, output: bool = True) -> bool:
             deadline = time.monotonic() + timeout
             hub = self._hub
             if hub.pid != os.getpid():  # a forked child: the hub is its parent's
@@ -246,6 +278,7 @@ if sys.platform == "linux":
                 while True:
                     with hub.lock:
                         hub.stop_sleeping(self)
+                        hub.heed(self, output)
                         hub.collect_events()
                         if self.changed:
                             self.changed = False
@@ -297,7 +330,9 @@ class PollingWatch:
         self._last = look()
         self._changed = self._last[0]
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float, *, output: bool = True) -> bool:
+        if not output:
+            return self._closed.wait(timeout)
         deadline, pause = time.monotonic() + timeout, 0.01
         while not self._changed and not self._closed.is_set():
             now = self._look()

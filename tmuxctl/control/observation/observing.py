@@ -302,30 +302,39 @@ class StabilityTracker:
         quiet = self._is_input_new or self.observer.journal.end() == self._journal_end
         return quiet and not (events and events.has_news())
 
-    def rest(self, watch: Watch, longest: float) -> bool:
+    def rest(self, watch: Watch, longest: float, *, rarity: float = 1.0) -> bool:
         """As `sleep`, for who only follows the state, of many sessions perhaps, and may be told of it a little later.
 
         A program that waits for its terminal goes on when it reads that, prints, or ends: where all of that wakes us, few looks are
-        for what does neither. One that prints on and on is looked at when it falls silent, else ever more seldom.
+        for what does neither. One that prints on and on is looked at when it falls silent, else ever more seldom. With `rarity` 2
+        all that is half as often.
         """
         silent = self._observed_at - self._last_activity()
         if self.is_stable and self.verdict.state in WORKING:
-            return self._rest_at_work(watch, longest, silent)
+            return self._rest_at_work(watch, longest, silent, rarity)
         self._working_seconds = self.timing.silent_seconds
         if watch.tells_of_reads and self.is_stable and self.verdict.state in SETTLED and silent > longest:
-            return watch.wait(min(silent, self.timing.resting_seconds))
+            return watch.wait(min(silent, rarity * self.timing.resting_seconds))
         return self.sleep(watch, longest)
 
-    def _rest_at_work(self, watch: Watch, longest: float, silent: float) -> bool:
-        clock, pause = self.clock, self.timing.silent_seconds
+    def _rest_at_work(self, watch: Watch, longest: float, silent: float, rarity: float) -> bool:
+        clock, pause, end = self.clock, rarity * self.timing.silent_seconds, self._journal_end
         due = self._observed_at + min(self.timing.rare_pause_seconds, max(pause, silent / PATIENCE))
-        if not watch.wait(min(longest, max(0.0, due - clock.monotonic()))):
+        # what the last look found may go on: each line of it would wake us for nothing
+        if silent > 0.0 and not watch.wait(min(longest, max(0.0, due - clock.monotonic()))):
             return False
-        printed = clock.monotonic()
-        latest = max(self._observed_at + self._working_seconds, printed + self._settle_seconds)
-        self._working_seconds = min(2 * self._working_seconds, self.timing.working_seconds)
-        while (left := latest - clock.monotonic()) > 0 and watch.wait(min(left, pause)):
-            clock.sleep(min(left, self.timing.pause_seconds))
+        latest = max(self._observed_at + self._working_seconds, clock.monotonic() + self._settle_seconds)
+        self._working_seconds = min(2 * self._working_seconds, rarity * self.timing.working_seconds)
+        step = pause
+        while (left := latest - clock.monotonic()) > 0:
+            if watch.wait(min(left, step), output=False):
+                clock.sleep(min(left, self.timing.pause_seconds))
+                continue
+            before, extent = end, self.observer.journal.extent()
+            if (end := extent.end) == before:
+                return end != self._journal_end
+            # until it will have been silent for long enough, if nothing more comes
+            step = min(pause, max(self.timing.pause_seconds, extent.grown + pause - clock.wall()))
         return True
 
     def sleep(self, watch: Watch, longest: float) -> bool:

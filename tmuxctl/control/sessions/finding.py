@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tmuxctl.control.sessions.records import list_ended, list_lost, read_spec, session_folder
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
@@ -12,13 +13,15 @@ from tmuxctl.evidence import LastMark
 from tmuxctl.model import State, is_addressable
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, format_cursor, pipe_command
-from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.terminal.tmux.pane_io import PaneIO
+from tmuxctl.terminal.tmux.server import Outline, Pane
 from tmuxctl.transport.base import Guard, GuardRefused
 from tmuxctl.untrusted import check_format
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
+T = TypeVar("T")
 
 FOLDER_GONE = "folder_gone"
 """Why nothing can be told of a session whose program runs."""
@@ -206,8 +209,17 @@ def cursor_at(pane: Pane, offset: int) -> str:
 
 def list_panes(machine: Machine) -> list[Pane]:
     """The sessions of the server; none if there is no server."""
+    return _or_none(server.list_panes, machine)
+
+
+def list_outlines(machine: Machine) -> list[Outline]:
+    """The same, of each only what tells whether one came, went or was changed, and what changes all the time."""
+    return _or_none(server.list_outlines, machine)
+
+
+def _or_none(list_all: Callable[[PaneIO], list[T]], machine: Machine) -> list[T]:
     try:
-        return server.list_panes(machine.io)
+        return list_all(machine.io)
     except Unreachable as error:
         if error.reason != "no_server":
             raise

@@ -375,7 +375,7 @@ class _ForeignWatch:
     def __init__(self, watch: Watch, pane: ForeignIO) -> None:
         self._watch, self._pane = watch, pane
 
-    def wait(self, timeout: float) -> bool:
+    def wait(self, timeout: float, *, output: bool = True) -> bool:
         """Sleep for a moment only; something may always have changed."""
         pause = min(
             TIMING.tmux.foreign_rare_pause_seconds,

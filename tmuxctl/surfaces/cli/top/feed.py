@@ -1,25 +1,28 @@
-"""What `tmuxctl top` shows, kept fresh: `ls` once a second, states from `watch` as they change, loads of processes."""
+"""What `tmuxctl top` shows, kept fresh: what tmux knows once a second, states from `watch` as they change, all else from `ls`
+where a state changed or a session came or went; loads of processes."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from tmuxctl.control.sessions import records
+from tmuxctl.control.sessions import finding
+from tmuxctl.control.sessions.summaries import format_time
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session
+from tmuxctl.operations import Call, under
 from tmuxctl.surfaces.cli.top.meter import Meter
 from tmuxctl.surfaces.cli.top.pages import Load, Row
-from tmuxctl.terminal.tmux.journal import Journal, parse_cursor
+from tmuxctl.terminal.tmux.journal import parse_cursor
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
     from tmuxctl.results import Event
-    from tmuxctl.transport.base import Watch
+    from tmuxctl.terminal.tmux.server import Outline
 
 
 class Feed:
@@ -27,16 +30,20 @@ class Feed:
 
     def __init__(self, control: Control, ring: Callable[[], None]) -> None:
         self._control, self._ring, self._timing = control, ring, control.machine.timing.page
-        self._meter = Meter(control.machine.transport.processes, self._timing.load_seconds)
+        self._meter = Meter(control.machine.transport.load, self._timing.load_seconds)
         self._over, self._poked = threading.Event(), threading.Event()
         self._sessions: tuple[Session, ...] = ()
         self._told: dict[str, Event] = {}
         self._loads: Mapping[str, Load] = {}
-        self._printed: Watch | None = None
-        self._folders: list[str] = []
-        self._deaf = False
+        self._made: dict[str, tuple[Session, Event | None, Row]] = {}
+        self._standing: frozenset[Outline] | None = None
+        """What tmux told when the sessions were listed of those there were; not what changes all the time."""
         self._listed = float("-inf")
+        self._stale = False
+        """Whether a state changed since the sessions were listed: another program may run now, with another profile."""
         self._failure: BaseException | None = None
+        self.shown: Collection[str] | None = None
+        """The ids of the sessions whose loads are to be seen; None for all."""
         self.problem = ""
         """Why the table is not fresh; empty if it is."""
 
@@ -50,7 +57,7 @@ class Feed:
         """List the sessions, and measure what they take, once; raises TmuxctlError if they cannot be listed."""
         self._sessions = self._control.call("ls", {}).sessions
         for _ in range(2):
-            self._loads = self._meter.measure({one.id: one.pid for one in self._running() if one.pid}, anew=True)
+            self._measure()
             self._over.wait(self._timing.load_seconds)
 
     def close(self) -> None:
@@ -66,9 +73,16 @@ class Feed:
         """The sessions as they are known now; raises what ended a thread, which is a bug."""
         if self._failure is not None:
             raise self._failure
-        return [
-            Row(_newest(one, self._told.get(one.incarnation or "")), self._loads.get(one.id)) for one in self._sessions
-        ]
+        made = {one.id: self._make_row(one) for one in self._sessions}
+        self._made = made
+        return [row for _, _, row in made.values()]
+
+    def _make_row(self, one: Session) -> tuple[Session, Event | None, Row]:
+        """A session's row, and what it was made of: the same one where that is the same."""
+        event, load, before = self._told.get(one.incarnation or ""), self._loads.get(one.id), self._made.get(one.id)
+        if before and before[0] is one and before[1] is event and before[2].load == load:
+            return before
+        return one, event, Row(_newest(one, event), load)
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:
@@ -92,40 +106,31 @@ class Feed:
             self._ring()
 
     def _renew(self) -> None:
-        if stale := self._stale():
-            before = set(self._told)
-            self._sessions = self._control.call("ls", {}).sessions
-            self._listed = time.monotonic()
-            for gone in before - {one.incarnation for one in self._sessions}:
-                del self._told[gone]
-            self._listen()
-        self._loads = self._meter.measure({one.id: one.pid for one in self._running() if one.pid}, anew=stale)
-
-    def _stale(self) -> bool:
-        """Whether anything may have changed since the sessions were listed."""
         poked = self._poked.is_set()
         self._poked.clear()
-        printed = self._printed is not None and self._printed.wait(0.0)
-        return poked or printed or self._deaf or time.monotonic() - self._listed >= self._timing.quiet_seconds
+        with under(Call("")):
+            outlines = {one.id: one for one in finding.list_outlines(self._control.machine)}
+        standing = frozenset(one._replace(attached=0, active=0) for one in outlines.values())
+        age, timing = time.monotonic() - self._listed, self._timing
+        # of the panes of another server its `ls` alone tells
+        due = (
+            timing.changed_seconds if self._stale or any(one.target for one in self._sessions) else timing.rare_seconds
+        )
+        if poked or standing != self._standing or age >= due:
+            # whatever comes while they are listed, or keeps them from it, is for the next time
+            self._stale, self._standing = False, None
+            before = set(self._told)
+            self._sessions = self._control.call("ls", {}).sessions
+            self._listed, self._standing = time.monotonic(), standing
+            for gone in before - {one.incarnation for one in self._sessions}:
+                del self._told[gone]
+        self._sessions = tuple(_with_facts(one, outlines.get(one.id)) for one in self._sessions)
+        self._measure()
 
-    def _listen(self) -> None:
-        """Hear of everything the sessions print from now on."""
-        folders = [
-            Journal(self._control.machine.transport, records.session_folder(self._control.machine, one.id)).folder
-            for one in self._running()
-        ]
-        if folders == self._folders and self._printed is not None:
-            return
-        if self._printed is not None:
-            self._printed.close()
-        self._folders, self._printed = folders, self._control.machine.transport.watch(folders)
-        # of panes that were adopted nothing may tell when they print
-        self._deaf = not all(map(self._control.machine.transport.files, folders))
-        # what was printed between the list and this is seen by the next
-        self._listed = float("-inf")
-
-    def _running(self) -> list[Session]:
-        return [one for one in self._sessions if not one.state.traits.over]
+    def _measure(self) -> None:
+        roots = {one.id: one.pid for one in self._sessions if one.pid and not one.state.traits.over}
+        shown = self.shown
+        self._loads = self._meter.measure(roots, lambda key: shown is None or key in shown)
 
     # their states
 
@@ -138,9 +143,16 @@ class Feed:
 
     def _hear(self, event: Event) -> None:
         if event.cursor:
-            self._told[parse_cursor(event.cursor).incarnation] = event
-        self._poked.set()
+            incarnation = parse_cursor(event.cursor).incarnation
+            self._told[incarnation], self._stale = event, True
         self._ring()
+
+
+def _with_facts(one: Session, outline: Outline | None) -> Session:
+    """A session with what tmux tells of it now."""
+    if outline is None or (one.attached, one.active) == (outline.attached, active := format_time(outline.active)):
+        return one
+    return changed(one, attached=outline.attached, active=active)
 
 
 def _newest(one: Session, event: Event | None) -> Session:

@@ -3,81 +3,44 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from tmuxctl.surfaces.cli.top.pages import Load
-from tmuxctl.terminal.processes.process import find_tree
 from tmuxctl.timing import TIMING
-from tmuxctl.transport.base import Process
+from tmuxctl.transport.base import ProcessLoad
 
 
 class Meter:
-    """Measures trees of processes. `table` gives all processes there are: one look at it serves every session.
+    """Measures trees of processes. `load` tells what the tree below a process takes.
 
     A load is told as a share of at least so many `seconds`.
     """
 
-    def __init__(self, table: Callable[[], list[Process]], seconds: float = TIMING.page.load_seconds) -> None:
-        self._table, self._seconds = table, seconds
-        self._psutil = _psutil()
-        self._trees: dict[str, list[tuple[int, int]]] = {}
-        self._known: dict[tuple[int, int], Any] = {}
-        self._before: dict[str, float] = {}
+    def __init__(self, load: Callable[[int], ProcessLoad], seconds: float = TIMING.page.load_seconds) -> None:
+        self._load, self._seconds = load, seconds
+        self._before: dict[str, tuple[float, float]] = {}
+        """When each session was measured last, and the processor time it had taken."""
         self._loads: dict[str, Load] = {}
-        self._at = -seconds
-        self._anew = True
 
-    def measure(self, roots: Mapping[str, int], *, anew: bool) -> dict[str, Load]:
-        """The load of each tree, by the id of the session whose first process is its root; of those that run.
-
-        `anew`: look which processes there are; else those of the last time are measured. Where psutil is not to be had
-        nothing is known.
-        """
-        now = time.monotonic()
-        self._anew = self._anew or anew
-        if self._psutil is None or now - self._at < self._seconds:
-            return self._loads
-        if self._anew or roots.keys() != self._trees.keys():
-            self._anew = False
-            self._trees = _trees(self._table(), roots)
-            self._known = {row: self._known.get(row) for rows in self._trees.values() for row in rows}
-        before, self._before, self._loads = self._before, {}, {}
-        for session_id, rows in self._trees.items():
-            seconds, memory = self._sum(rows)
-            spent = max(0.0, seconds - before.get(session_id, seconds)) / (now - self._at)
-            self._before[session_id] = seconds
-            if rows:
-                self._loads[session_id] = Load(spent * 100 if session_id in before else None, memory)
-        self._at = now
-        return self._loads
-
-    def _sum(self, rows: Iterable[tuple[int, int]]) -> tuple[float, int]:
-        """Seconds of processor time and bytes of memory of these processes, as far as they still run.
-
-        Time of children that ended is with the process that waited for them: so none is lost between two measurements.
-        """
-        seconds, memory = 0.0, 0
-        for row in rows:
-            try:
-                process = self._known[row] = self._known[row] or self._psutil.Process(row[0])
-                times, size = process.cpu_times(), process.memory_info()
-            except (self._psutil.Error, OSError):
+    def measure(self, roots: Mapping[str, int], shown: Callable[[str], bool] = lambda key: True) -> Mapping[str, Load]:
+        """The load of each tree, by the id of the session whose first process is its root; of those that run. Only what is
+        `shown` is measured anew. Where it is not to be had nothing is known."""
+        for gone in self._before.keys() - roots.keys():
+            del self._before[gone]
+            self._loads.pop(gone, None)
+        for key, root in roots.items():
+            now = time.monotonic()
+            at, seconds = self._before.get(key, (now, 0.0))
+            if key in self._before and (now - at < self._seconds or not shown(key)):
                 continue
-            seconds += sum(times[:4])
-            memory += size.rss
-        return seconds, memory
-
-
-def _trees(table: list[Process], roots: Mapping[str, int]) -> dict[str, list[tuple[int, int]]]:
-    """The pid and start time of every process of each tree."""
-    return {session_id: [(row.pid, row.started) for row in find_tree(table, pid)] for session_id, pid in roots.items()}
-
-
-def _psutil() -> Any:
-    """The package, or None in the one-file form, which cannot carry it."""
-    try:
-        import psutil
-    except ImportError:
-        return None
-    return psutil
+            try:
+                found = self._load(root)
+            except ImportError:
+                return {}
+            # time of children that ended is with the process that waited for them: none is lost between two measurements
+            spent = max(0.0, found.cpu - seconds) / (now - at) * 100 if key in self._before else None
+            self._before[key] = now, found.cpu
+            self._loads[key] = Load(spent, found.memory)
+            if not found.processes:
+                del self._before[key], self._loads[key]
+        return dict(self._loads)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from tmuxctl.model import Asking, Option, Session, State, natural_key
 from tmuxctl.surfaces.cli.printing.cells import columns, cut, fit
 from tmuxctl.surfaces.cli.printing.output import flat
 from tmuxctl.surfaces.cli.printing.table import INPUT, asked, command, idle, state, state_and_kind
+from tmuxctl.value import Value
 from tmuxctl.widths import WIDTHS
 
 SPOKEN_KEYS = {"y": ("yes",), "n": ("no", "deny")}
@@ -57,11 +60,21 @@ class Load(NamedTuple):
     memory: int
 
 
-class Row(NamedTuple):
+class Row(Value):
     """One session of the table; `load` is None if it runs nothing, or nobody knows."""
 
     session: Session
     load: Load | None = None
+
+    @cached_property
+    def cells(self) -> Mapping[str, str]:
+        """Its texts by the heads of their columns, but for what time alone changes."""
+        return {one.head: one.text(self, 0.0) for one in COLUMNS if one.head != "IDLE"}
+
+    @cached_property
+    def sizes(self) -> Mapping[str, int]:
+        """How many columns of the terminal each of them takes."""
+        return {head: columns(text) for head, text in self.cells.items()}
 
 
 class Piece(NamedTuple):
@@ -253,9 +266,10 @@ def page(view: View) -> Page:
     above = [_summary(view, found)] if view.height >= 4 else []
     above += [_heads(view, sizes)] if view.height >= 3 else []
     room = max(0, view.height - len(above) - (view.height >= 2))
-    body, owners = _body(view, found, sizes)
+    body = _body(view, found, sizes)
+    owners = [owner for owner, _ in body]
     first = _scrolled(view, owners, room)
-    lines = [*above, *body[first : first + room]]
+    lines = [*above, *(draw() for _, draw in body[first : first + room])]
     whose = [*[None] * len(above), *owners[first : first + room]]
     lines += [[]] * (view.height - 1 - len(lines))
     lines.append(view.footer if view.footer is not None else _keys(view, found))
@@ -265,7 +279,10 @@ def page(view: View) -> Page:
 def _sizes(view: View, found: Sequence[Row]) -> list[tuple[Column, int]]:
     """The columns that fit, each with its width: numbers have theirs, texts what they need as far as there is room."""
     kept = list(COLUMNS)
-    needed = {one: max([len(one.head), *(columns(one.text(row, view.now)) for row in found)]) for one in COLUMNS}
+    # a column of numbers is as wide as it may be
+    needed = {
+        one: one.most if one.right else max([len(one.head), *(row.sizes[one.head] for row in found)]) for one in COLUMNS
+    }
     sizes = {one: one.least if one.right else min(needed[one], one.least) for one in COLUMNS}
 
     def left() -> int:
@@ -291,8 +308,9 @@ def _summary(view: View, rows: Sequence[Row]) -> Line:
     number, found = len(view.rows), len(rows)
     place = next((place for place, row in enumerate(rows, 1) if row.session.id == view.selected), None)
     line = [Piece("tmuxctl  ", "bold"), Piece(f"{number} session{'' if number == 1 else 's'}")]
+    counts = Counter(row.session.state for row in view.rows)
     for one in sorted(State, key=lambda state: state.traits.rank):
-        if count := sum(row.session.state is one for row in view.rows):
+        if count := counts[one]:
             line += [Piece("  "), Piece(f"{count} {one.value}", one.value)]
     if _length(line) > view.width:
         line = [Piece(f"{number}:", "bold"), Piece(" "), *line[3:]]
@@ -313,24 +331,32 @@ def _heads(view: View, sizes: Sequence[tuple[Column, int]]) -> Line:
     return line[:-1]
 
 
-def _body(view: View, found: Sequence[Row], sizes: Sequence[tuple[Column, int]]) -> tuple[list[Line], list[str | None]]:
-    """The lines of the table, and whose each is; where there is no session, what to do about it."""
+def _body(
+    view: View, found: Sequence[Row], sizes: Sequence[tuple[Column, int]]
+) -> list[tuple[str | None, Callable[[], Line]]]:
+    """The lines of the table, to be drawn as far as they are seen, and whose each is; where there is no session, what to do
+    about it."""
     if not found:
         text = "no session matches; Escape ends the filter" if view.words else "no sessions; tmuxctl new -- COMMAND"
-        return [[], [Piece("  " + text, "dim")]], [None, None]
-    lines: list[Line] = []
-    owners: list[str | None] = []
+        return [(None, list), (None, lambda: [Piece("  " + text, "dim")])]
+    lines: list[tuple[str | None, Callable[[], Line]]] = []
     group = ""
     for row in found:
         if (now := GROUPS[view.group](row.session)) != group:
             group = now
-            lines.append([Piece(f"{shown(now)}", "bold")])
-            owners.append(None)
-        lines.append(_row(view, row, sizes))
+            lines.append((None, partial(_group_line, now)))
+        lines.append((row.session.id, partial(_row, view, row, sizes)))
         if row.session.asking:
-            lines.append([Piece("    "), Piece("? " + question(row.session), State.ASKING.value)])
-        owners += [row.session.id] * (len(lines) - len(owners))
-    return lines, owners
+            lines.append((row.session.id, partial(_question_line, row.session)))
+    return lines
+
+
+def _group_line(name: str) -> Line:
+    return [Piece(shown(name), "bold")]
+
+
+def _question_line(one: Session) -> Line:
+    return [Piece("    "), Piece("? " + question(one), State.ASKING.value)]
 
 
 def _row(view: View, row: Row, sizes: Sequence[tuple[Column, int]]) -> Line:
@@ -343,7 +369,8 @@ def _row(view: View, row: Row, sizes: Sequence[tuple[Column, int]]) -> Line:
             style = f"{whole} {row.session.state.value}".strip()
         elif one.head == "NAME" and row.session.asking:
             style = f"{whole} bold".strip()
-        line += [Piece(fit(one.text(row, view.now), size, right=one.right), style), Piece(" " * GAP, whole)]
+        text = row.cells.get(one.head) or one.text(row, view.now)
+        line += [Piece(fit(text, size, right=one.right), style), Piece(" " * GAP, whole)]
     blanks = view.width - _length(line)
     return [*line, Piece(" " * max(0, blanks), whole)]
 

@@ -63,6 +63,8 @@ class Terminal:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._rest = ""
         self._drawn: list[str] = []
+        self._painted: dict[int, tuple[Sequence[Piece | Styled], str]] = {}
+        """The lines that were drawn last, by what they are, with their SGR sequences."""
         self._size = (0, 0)
         self._stopped = False
         # never closed: a thread may ring to the end
@@ -108,7 +110,13 @@ class Terminal:
 
     def draw(self, lines: Sequence[Sequence[Piece | Styled]]) -> None:
         """Put these lines on the terminal; only those that changed are written."""
-        self.show([paint_line(line, colors=self.colors) for line in lines])
+        before, self._painted = self._painted, {}
+        for line in lines:
+            known = before.get(id(line))
+            self._painted[id(line)] = (
+                known if known and known[0] is line else (line, paint_line(line, colors=self.colors))
+            )
+        self.show([self._painted[id(line)][1] for line in lines])
 
     def show(self, rows: Sequence[str]) -> None:
         """The same of rows that hold text and SGR sequences only, each no wider than the terminal."""

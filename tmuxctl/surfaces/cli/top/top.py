@@ -118,6 +118,7 @@ class Top:
         self.unseen = False
         """Whether something came that the next keys were not meant for, typed as they were before anybody saw it."""
         self.rows: list[Row] = []
+        self._arranged: tuple[object, list[Row]] = None, []
         self.selection = Selection()
         self.words, self.order, self.group = "", "state", ""
         self.live = live.LiveView(control, terminal.ring)
@@ -164,6 +165,8 @@ class Top:
         )
         drawn = self.mode.page(self, view)
         self._first, self._owners = drawn.first, drawn.owners
+        # who sorts by loads has to know them all
+        self.feed.shown = None if order in ("cpu", "mem") else {owner for owner in drawn.owners if owner}
         self.terminal.draw(self._join(drawn.lines, place, width) if place else drawn.lines)
 
     def _join(self, lines: Sequence[Line], place: live.ViewPlace, width: int) -> list[Sequence[Piece | Styled]]:
@@ -234,7 +237,10 @@ class Top:
 
     def shown(self) -> list[Row]:
         """The rows as they stand."""
-        return arranged(self.rows, self.words, self.order, self.group)
+        view = (self.rows, self.words, self.order, self.group)
+        if self._arranged[0] != view:
+            self._arranged = view, arranged(*view)
+        return self._arranged[1]
 
     def _follow(self) -> None:
         """Let the selection know the rows as they stand."""
@@ -340,9 +346,15 @@ def interrupt(control: Control, one: Session) -> None:
 class Browse:
     """The table, and a key for each thing that can be done."""
 
+    def __init__(self) -> None:
+        self._drawn: tuple[View, Page] | None = None
+
     def page(self, top: Top, view: View) -> Page:
-        """The table."""
-        return page(view)
+        """The table; the same page where there is nothing else to see, as while the live view alone changes."""
+        view = view._replace(now=float(int(view.now)))
+        if self._drawn is None or self._drawn[0] != view:
+            self._drawn = view, page(view)
+        return self._drawn[1]
 
     def press(self, top: Top, key: str) -> None:
         """Move, or begin what the key stands for."""
