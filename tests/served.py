@@ -57,6 +57,7 @@ class HttpServer:
         self.path = next(one[5:] for one in addresses if one.startswith("unix:"))
         found = [one for one in addresses if not one.startswith("unix:")]
         self.port = int(found[0].rpartition(":")[2]) if found else 0
+        self.origin = f"{found[0].partition('://')[0]}://127.0.0.1:{self.port}" if found else ""
 
     def connect(self, tcp: bool = False) -> http.client.HTTPConnection:
         """A connection of its own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import tempfile
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 from served import HttpServer
 from serving_fixtures import start_server
-from web.visiting import AXE, Visitor, open_window
+from web.visiting import AXE, Visitor, open_window, run_tmuxctl
 
 from tmuxctl.surfaces.web.assets import is_whole, load_assets
 
@@ -61,6 +62,25 @@ def visit(browser: Any, page_server: HttpServer) -> Iterator[Callable[..., Visit
     for visitor in opened:
         visitor.context.close()
     assert not complaints
+
+
+@pytest.fixture
+def signed_in(browser: Any) -> Iterator[Callable[..., Visitor]]:
+    """Opens a window that signed in by the one-time code of a token with these options."""
+    opened: list[Visitor] = []
+
+    def sign_in(server: HttpServer, *options: str, **about: Any) -> Visitor:
+        run_tmuxctl("token", "new", "guest", *options)
+        code = json.loads(run_tmuxctl("--json", "token", "login", "guest"))["code"]
+        opened.append(open_window(browser, server, **about))
+        opened[-1].open(f"/login#{code}")
+        opened[-1].page.wait_for_url(opened[-1].origin + "/")
+        return opened[-1]
+
+    yield sign_in
+    for one in opened:
+        one.context.close()
+        assert one.complaints == []
 
 
 @pytest.fixture

@@ -2,42 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from served import HttpServer
-from web.visiting import ASKS, Visitor, open_window
+from web.visiting import ASKS, Visitor, run_tmuxctl
 
 ACTS = ("yes", "no", "Kill", "Interrupt", "Start", "Fit", "Start a session", "Enter", "Escape", "Rename", "Mark", "Add")
-
-
-def tmuxctl(*words: str) -> str:
-    done = subprocess.run([sys.executable, "-m", "tmuxctl", *words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-@pytest.fixture
-def signed_in(browser: Any, start_server: Callable[..., HttpServer]) -> Any:
-    """A window that signed in by the one-time code of a token with these rights."""
-    opened: list[Visitor] = []
-
-    def sign_in(server: HttpServer, *options: str, touch: bool = False) -> Visitor:
-        tmuxctl("token", "new", "guest", *options)
-        code = json.loads(tmuxctl("--json", "token", "login", "guest"))["code"]
-        opened.append(open_window(browser, server, has_touch=touch, is_mobile=touch))
-        opened[-1].open(f"/login#{code}")
-        opened[-1].page.wait_for_url(opened[-1].origin + "/")
-        return opened[-1]
-
-    yield sign_in
-    for one in opened:
-        one.context.close()
-        assert one.complaints == []
 
 
 @pytest.mark.parametrize("touch", [False, True])
@@ -46,7 +17,7 @@ def test_a_reader_is_shown_nothing_that_acts(
 ) -> None:
     server = start_server()
     server.new("deploy", *ASKS, tag=["release"])
-    one = signed_in(server, "--right", "read", touch=touch)
+    one = signed_in(server, "--right", "read", has_touch=touch, is_mobile=touch)
     one.tile("deploy").get_by_text("Deploy to production?").wait_for()
     one.page.get_by_text("read only").wait_for()
     buttons = [one.page.locator("button").all_inner_texts()]
@@ -92,5 +63,5 @@ def test_a_page_whose_token_is_revoked_goes_to_the_login(
     server.new("work", "cat")
     one = signed_in(server)
     one.tile("work").wait_for()
-    tmuxctl("token", "revoke", "guest")
+    run_tmuxctl("token", "revoke", "guest")
     one.page.wait_for_url(one.origin + "/login")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -55,12 +57,14 @@ class Visitor:
             message.type == "error"
             and "Failed to load resource" not in message.text
             and "WebSocket" not in message.text
+            # no browser installs a service worker over a certificate that it does not trust itself
+            and "when fetching the script" not in message.text
         ):
             self.complaints.append(message.text)
 
     @property
     def origin(self) -> str:
-        return f"http://127.0.0.1:{self.server.port}"
+        return self.server.origin
 
     def open(self, path: str = "/") -> None:
         self.page.goto(self.origin + path)
@@ -113,6 +117,13 @@ class Visitor:
             for one in self.requests
             if not one.startswith("data:") and urlsplit(one).netloc != urlsplit(self.origin).netloc
         ]
+
+
+def run_tmuxctl(*words: str) -> str:
+    """What a command prints."""
+    done = subprocess.run([sys.executable, "-m", "tmuxctl", *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def open_window(browser: Browser, server: HttpServer, **about: Any) -> Visitor:

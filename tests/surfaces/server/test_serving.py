@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -292,18 +294,125 @@ def test_what_no_option_says_the_settings_say(start_server, settings):
     assert start_server().get("/v1/sessions", tcp=True).status == 401
 
 
-def test_the_certificate_of_the_settings_is_used(start_server, settings, place, needs):
-    needs("openssl")
-    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
-    subprocess.run([*words, "-keyout", place / "key.pem", "-out", place / "cert.pem"], check=True, capture_output=True)
+def test_the_certificate_of_the_settings_is_used(start_server, settings, certificate):
     settings.write_text('[serve]\nlisten = "127.0.0.1:0"\ntls_cert = "~/cert.pem"\ntls_key = "~/key.pem"\n')
     server = start_server(listen=False)
-    context = ssl.create_default_context(cafile=str(place / "cert.pem"))
+    context = ssl.create_default_context(cafile=str(certificate[0]))
     context.check_hostname = False
     connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=PATIENCE, context=context)
     connection.request("GET", "/v1/sessions", headers={"Authorization": f"Bearer {server.token}"})
     assert connection.getresponse().status == 200
     connection.close()
+
+
+@pytest.fixture
+def certificate(place, needs):
+    """A certificate and its key, for localhost, from `cert.pem` and `key.pem` of the test's folder."""
+    needs("openssl")
+    words = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost"]
+    subprocess.run([*words, "-keyout", place / "key.pem", "-out", place / "cert.pem"], check=True, capture_output=True)
+    return place / "cert.pem", place / "key.pem"
+
+
+def test_a_request_without_tls_gets_no_answer_where_tls_is_spoken(start_server, certificate):
+    server = start_server("--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1]))
+    with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as plain:
+        plain.sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        answer = b""
+        with contextlib.suppress(ConnectionResetError):
+            while data := plain.recv(4096):
+                answer += data
+    assert b"HTTP/" not in answer
+
+
+def test_the_unix_socket_speaks_no_tls_whatever_the_address_does(start_server, certificate):
+    server = start_server("--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1]))
+    server.new("one", "sh")
+    # the page at the end of an ssh tunnel
+    reply = server.post(
+        "/v1/sessions/one/send", {"text": "echo m''ark"}, headers={"Host": "box", "Origin": "http://box"}
+    )
+    assert reply.status == 200
+    assert server.get("/v1/sessions", headers={"Host": "box", "Origin": "http://other"}).status == 403
+    with unix_connect(server.path, "ws://localhost/v1/sessions/one/terminal?since=0") as terminal:
+        _receive(terminal, b"\nmark\r\n")
+    assert server.stop() == 0
+
+
+def _spoil(folder: Path, what: str) -> str:
+    """Make the certificate one that cannot be used; what the message says of it."""
+    cert, key = folder / "cert.pem", folder / "key.pem"
+    if what == "missing":
+        cert.unlink()
+        return f"{cert}: No such file"
+    if what == "a link to nothing":
+        key.unlink()
+        key.symlink_to(folder / "nothing")
+        return f"{key}: No such file"
+    if what == "a folder":
+        cert.unlink()
+        cert.mkdir()
+        return f"{cert}: not a regular file"
+    if what == "unreadable":
+        key.chmod(0)
+        return f"{key}: Permission denied"
+    if what == "of another":
+        words = ["openssl", "genpkey", "-algorithm", "RSA", "-out", str(key)]
+        subprocess.run(words, check=True, capture_output=True)
+        return f"{key} is not the key of {cert}"
+    if what == "with a password":
+        words = [
+            "openssl",
+            "pkey",
+            "-in",
+            str(key),
+            "-aes256",
+            "-passout",
+            "pass:secret",
+            "-out",
+            str(folder / "locked.pem"),
+        ]
+        subprocess.run(words, check=True, capture_output=True)
+        (folder / "locked.pem").rename(key)
+        return f"{key} has a password"
+    if what == "exchanged":
+        cert.rename(folder / "other.pem")
+        key.rename(cert)
+        (folder / "other.pem").rename(key)
+        return f"{cert} holds no certificate"
+    cert.write_text("-----BEGIN CERTIFICATE-----\nnot base64\n-----END CERTIFICATE-----\n")
+    return f"{cert} with {key}: "
+
+
+SPOILT = (
+    "missing",
+    "a link to nothing",
+    "a folder",
+    "unreadable",
+    "of another",
+    "with a password",
+    "exchanged",
+    "no base64",
+)
+
+
+@pytest.mark.parametrize("what", SPOILT)
+def test_a_certificate_that_cannot_be_used_is_told_before_anything_listens(what, certificate, place, monkeypatch):
+    if what == "unreadable" and os.geteuid() == 0:
+        pytest.skip("root reads every file")
+    runtime = place / "run"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+    message = _spoil(place, what)
+    words = ["serve", "--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1]), "--listen", "127.0.0.1:0"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tmuxctl", "--json", *words], capture_output=True, text=True, timeout=PATIENCE
+    )
+    error = json.loads(done.stderr)["error"]
+    assert (done.returncode, error["reason"], done.stdout) == (2, "bad_certificate", "")
+    assert error["message"].startswith(message)
+    assert re.search(r"ls -ld |openssl |PEM", error["hint"])
+    assert not list(runtime.rglob("*.sock"))
 
 
 WRONG = [

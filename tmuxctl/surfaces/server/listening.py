@@ -6,8 +6,10 @@ import asyncio
 import errno
 import ipaddress
 import os
+import shlex
 import signal
 import socket
+import ssl
 import stat
 from collections.abc import Callable
 from contextlib import suppress
@@ -17,9 +19,10 @@ from typing import TYPE_CHECKING, Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from tmuxctl.errors import Conflict, Denied, Failed
+from tmuxctl.errors import Conflict, Denied, Failed, Usage
 from tmuxctl.state_files import make_private_folder
 from tmuxctl.timing import TIMING
+from tmuxctl.untrusted import read_file
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
@@ -30,6 +33,9 @@ HEAD_BYTES = 1 << 16
 
 MESSAGE_BYTES = 1 << 20
 """Bytes of a WebSocket message at most."""
+
+CERTIFICATE_BYTES = 1 << 20
+"""Bytes of a certificate with those above it, at most."""
 
 BACKLOG = 512
 FIRST_PASSED = 3
@@ -60,6 +66,43 @@ class Encryption(Value):
 
     certificate: str
     key: str
+
+
+def check_encryption(encryption: Encryption) -> None:
+    """Usage `bad_certificate` for files that no TLS can be had with."""
+    certificate, key = encryption.certificate, encryption.key
+    for path, wanted, what in (
+        (certificate, b"-----BEGIN CERTIFICATE-----", "certificate"),
+        (key, b"PRIVATE KEY-----", "key of a certificate"),
+    ):
+        if wanted not in _read_certificate(path):
+            hint = f"it has to be in PEM format, with a line that has {wanted.decode()}"
+            raise Usage(f"{path} holds no {what}", reason="bad_certificate", hint=hint)
+
+    def refuse_password() -> str:
+        # OpenSSL would ask for it on the terminal
+        hint = f"write it without one: openssl pkey -in {shlex.quote(key)} -out NEW, and --tls-key NEW"
+        raise Usage(f"{key} has a password", reason="bad_certificate", hint=hint)
+
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, refuse_password)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            hint = f"openssl pkey -pubout -in {shlex.quote(key)} has to print what "
+            hint += f"openssl x509 -noout -pubkey -in {shlex.quote(certificate)} prints"
+            raise Usage(f"{key} is not the key of {certificate}", reason="bad_certificate", hint=hint) from None
+        why = (error.reason or str(error)).replace("_", " ").lower()
+        hint = f"try openssl x509 -noout -text -in {shlex.quote(certificate)}"
+        raise Usage(f"{certificate} with {key}: {why}", reason="bad_certificate", hint=hint) from None
+
+
+def _read_certificate(path: str) -> bytes:
+    try:
+        # what renews certificates puts links there
+        return read_file(path, CERTIFICATE_BYTES, follow=True)
+    except OSError as error:
+        hint = f"look at it: ls -ld {shlex.quote(path)}"
+        raise Usage(f"{path}: {error.strerror}", reason="bad_certificate", hint=hint) from None
 
 
 def runtime_folder() -> str:
@@ -217,11 +260,17 @@ class StoppingServer(uvicorn.Server):
         self.running_loop: asyncio.AbstractEventLoop | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
+        """Listen, and say so. TLS is for addresses: who opens a Unix socket is on this machine, or reached it through ssh."""
         self.running_loop = asyncio.get_running_loop()
-        await super().startup(sockets)
+        local = [one for one in sockets or () if one.family == socket.AF_UNIX]
+        await super().startup([one for one in sockets or () if one not in local])
+        for one in local:
+            self.servers.append(await self.running_loop.create_server(self._make_protocol, sock=one, backlog=BACKLOG))
         if not self.should_exit:
             self.tell_started()
+
+    def _make_protocol(self) -> asyncio.Protocol:
+        return TimedProtocol(config=self.config, server_state=self.server_state, app_state=self.lifespan.state)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Stop at the first signal, within `stop_seconds`. It is no failure: the signal is not raised again."""

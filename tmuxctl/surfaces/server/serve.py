@@ -46,7 +46,7 @@ class ServeOptions(Value):
 def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
     """Serve until SIGINT or SIGTERM. `started` is called with the addresses once they are listened at. No session ends with the
     server."""
-    check_exposure(options)
+    check_options(options)
     tokens = None if options.no_token else TokenFiles()
     if options.address and tokens:
         tokens.read_first()
@@ -119,7 +119,14 @@ def find_url(told: Sequence[str], hosts: Sequence[str]) -> str | None:
     return f"{everywhere[1]}{hosts[0]}{everywhere[2]}" if everywhere and hosts else found
 
 
-def check_exposure(options: ServeOptions) -> None:
+def check_options(options: ServeOptions) -> None:
+    """Raise what would end a server with these options before it listens."""
+    _check_exposure(options)
+    if options.encryption:
+        listening.check_encryption(options.encryption)
+
+
+def _check_exposure(options: ServeOptions) -> None:
     """Denied for what would let strangers in: an address that others reach, without a token or without encryption."""
     address = options.address
     if address is None or address.loopback:

@@ -323,9 +323,9 @@ def check_servable(socket: str) -> None:
     """Raise what would end `tmuxctl serve` without options before it listens: the extra that is not installed, settings that do
     not fit, or that would let strangers in."""
     options = _serve_options(socket)
-    from tmuxctl.surfaces.server.serve import check_exposure
+    from tmuxctl.surfaces.server.serve import check_options
 
-    check_exposure(options)
+    check_options(options)
 
 
 def _with_daemon(

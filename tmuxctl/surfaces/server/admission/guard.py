@@ -151,7 +151,7 @@ class RequestGuard:
         remote = scope.get("server") is not None and scope["server"][1] is not None
         host = headers.get("host", "")
         self._check_host(host, remote)
-        self._check_origin(headers.get("origin"), host)
+        self._check_origin(headers.get("origin"), host, remote)
         if not remote:
             return CallerAccess()
         private = self.rules.encrypted
@@ -199,19 +199,20 @@ class RequestGuard:
             hint = "start it with --allow-host NAME"
             raise Denied(f"host {ascii(name[:60])} is not this server's", reason="bad_host", hint=hint)
 
-    def _check_origin(self, origin: str | None, host: str) -> None:
+    def _check_origin(self, origin: str | None, host: str, remote: bool) -> None:
         """Refuse the page of another site: a browser lets it send requests and open WebSockets."""
-        if origin is not None and origin not in self.rules.origins and not self._is_own_origin(origin, host):
+        if origin is not None and origin not in self.rules.origins and not self._is_own_origin(origin, host, remote):
             hint = "start it with --allow-origin ORIGIN"
             raise Denied(f"origin {ascii(origin[:60])} may not call this server", reason="bad_origin", hint=hint)
 
-    def _is_own_origin(self, origin: str | None, host: str) -> bool:
-        """Whether a page of this server sent the request. A proxy in front of it may encrypt, so both schemes count without TLS."""
+    def _is_own_origin(self, origin: str | None, host: str, remote: bool = True) -> bool:
+        """Whether a page of this server sent the request. A proxy in front of it may encrypt, so both schemes count without TLS,
+        as on the Unix socket."""
         try:
             parts = urlsplit(origin or "")
         except ValueError:
             return False
-        schemes = ("https",) if self.rules.encrypted else ("http", "https")
+        schemes = ("https",) if self.rules.encrypted and remote else ("http", "https")
         return parts.scheme in schemes and bool(host) and parts.netloc.lower() == host.lower()
 
 
