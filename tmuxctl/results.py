@@ -55,13 +55,15 @@ class Screen(Value):
 
 
 class Output(Value):
-    """A stretch of a session's output, and the cursor after it."""
+    """A stretch of a session's output, and the cursor after it. `truncated` says that some of it is missing, `missing_bytes` how
+    much: 0 where that is not known."""
 
     session: str
     text: str
     cursor: str
     truncated: bool = False
     complete: bool = True
+    missing_bytes: int = 0
     data: bytes = b""
 
 

@@ -118,6 +118,7 @@ def test_what_was_rotated_away_is_told(tmp_path):
     assert read.read(7, 2) == JournalSlice(b"ab", 100, 102, True)
     assert read.read(100) == JournalSlice(b"abcde", 100, 105, False)
     assert read.tail(1000) == JournalSlice(b"abcde", 100, 105, False)
+    assert [read.read(offset).count_missing(offset) for offset in (0, 7, 100, 102, 1000)] == [100, 93, 0, 0, 0]
 
 
 def test_a_gap_is_told_and_read_over(tmp_path):
@@ -129,6 +130,7 @@ def test_a_gap_is_told_and_read_over(tmp_path):
     assert read.read(3) == JournalSlice(b"def", 4, 7, True)
     assert read.read(4) == JournalSlice(b"def", 4, 7, False)
     assert read.tail(5) == JournalSlice(b"cdef", 2, 7, True)
+    assert [read.read(offset).count_missing(offset) for offset in (0, 3, 4)] == [1, 1, 0]
 
 
 def test_a_gap_with_nothing_behind_it_yet_is_told_once(tmp_path):

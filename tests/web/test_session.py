@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 from served import HttpServer
 from web.visiting import ASKS, TERMINAL_TEXT, Visitor
@@ -107,6 +108,34 @@ def test_a_journal_that_is_long_is_drawn_from_near_its_end(
     text = one.terminal_text()
     assert text.count("line 119999 of a long output") == 1
     assert text.splitlines()[-1] == page_server.screen("long").splitlines()[-1]
+    printed = int(page_server.get("/v1/sessions/long").json["cursor"].rpartition(":")[2])
+    one.page.get_by_text(f"{(printed - (512 << 10)) / 1e6:.1f} MB left out").wait_for()
+
+
+def test_how_much_the_journal_does_not_keep_any_more_is_told(
+    visit: Callable[..., Visitor],
+    page_server: HttpServer,
+    start_server: Callable[..., HttpServer],
+    place: Path,
+    until: Callable[..., object],
+) -> None:
+    (place / ".config/tmuxctl").mkdir(parents=True)
+    (place / ".config/tmuxctl/config.toml").write_text('[journal]\nlimit = "64k"\n')
+    page_server.stop()
+    server = start_server("--no-token")
+    printing = "head -c 300000 /dev/zero | tr '\\0' x; echo; echo the end; exec cat"
+    made = server.new("long", "sh", "-c", printing, wait=False)
+    until(lambda: "the end" in server.screen("long"))
+    one = visit(server=server)
+    one.open_session("long")
+    one.await_text("the end")
+    # segments of the journal are named after the offset at which they begin
+    first = min(int(found.name[4:]) for found in place.rglob(f"{made['id']}/journal/seg.*"))
+    assert first > 200_000
+    one.page.get_by_text(f"{round(first / 1000)} kB left out").wait_for()
+    server.new("short", "cat")
+    one.open_session("short")
+    assert one.page.get_by_text("left out").count() == 0
 
 
 def test_why_is_told_to_a_reader(visit: Callable[..., Visitor], page_server: HttpServer) -> None:

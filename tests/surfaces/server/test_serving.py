@@ -240,6 +240,32 @@ def test_a_terminal_goes_on_from_any_offset(server):
             assert _receive(terminal, b"\r\n2000\r\n") == whole[offset:]
 
 
+def test_what_the_journal_does_not_keep_any_more_is_counted(start_server, settings, place, until):
+    settings.write_text('[journal]\nlimit = "64k"\n')
+    server = start_server()
+    printed = 300_000
+    made = server.new("one", "sh", "-c", f"head -c {printed} /dev/zero | tr '\\0' x; exec cat", wait=False)
+    until(lambda: server.get("/v1/sessions/one").json["cursor"].endswith(f":{printed}"))
+    # what is kept: the segments of the journal are named after the offset at which they begin
+    first = min(int(found.name[4:]) for found in place.rglob(f"{made['id']}/journal/seg.*"))
+    assert first > 1000
+    with unix_connect(server.path, "ws://localhost/v1/sessions/one/terminal?since=1000") as terminal:
+        terminal.recv(PATIENCE)
+        told = json.loads(terminal.recv(PATIENCE))
+        data = terminal.recv(PATIENCE)
+    assert (told["type"], told["missing_bytes"]) == ("truncated", first - 1000)
+    assert told["cursor"].rpartition(":")[2] == str(first + len(data))
+    for form in ("text", "raw"):
+        stream = server.events(f"/v1/sessions/one/events?since=c1:{made['incarnation']}:1000&format={form}")
+        event = stream.next(lambda event: event["event"] == "output")
+        assert (event["data"]["truncated"], event["data"]["missing_bytes"]) == (True, first - 1000)
+        stream.close()
+    read = server.get(f"/v1/sessions/one/read?since=c1:{made['incarnation']}:1000").json
+    assert (read["truncated"], read["missing_bytes"]) == (True, first - 1000)
+    end = server.get(f"/v1/sessions/one/read?since=c1:{made['incarnation']}:{printed - 10}").json
+    assert (end["text"], end["truncated"], end["missing_bytes"]) == ("x" * 10, False, 0)
+
+
 def _receive(terminal: Any, until: bytes) -> bytes:
     data = b""
     while until not in data:

@@ -169,12 +169,13 @@ def _output(
 
 def join_pieces(pieces: Iterator[Output]) -> Output:
     """One output of many: their texts one after the other, and the last cursor."""
-    session, text, truncated, cursor = "", "", False, ""
+    session, text, truncated, missing, cursor = "", "", False, 0, ""
     for piece in pieces:
         # CPython lengthens a string in place that nothing else refers to: there is never a second one of this size
         text += piece.text
         session, truncated, cursor = piece.session, truncated or piece.truncated, piece.cursor
-    return Output(session, text, cursor, truncated)
+        missing += piece.missing_bytes
+    return Output(session, text, cursor, truncated, missing_bytes=missing)
 
 
 def _read_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: bool) -> Iterator[Output]:
@@ -183,14 +184,15 @@ def _read_pieces(pane: Pane, journal: Journal, start: int, *, text: bool, data: 
 
     pieces: list[str] = []
     lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
-    cursor = ""
+    cursor, position = "", start
     for part in read_parts(journal, start):
         if text:
             lines.feed(part.data)
         cursor = finding.cursor_at(pane, part.end)
         shown = screens.strip_escapes("".join(pieces))
         pieces.clear()
-        yield Output(pane.name, shown, cursor, part.truncated, data=part.data if data else b"")
+        missing, position = count_missing(journal, part, position), part.end
+        yield Output(pane.name, shown, cursor, part.truncated, missing_bytes=missing, data=part.data if data else b"")
     lines.finish()
     yield Output(pane.name, screens.strip_escapes("".join(pieces)), cursor)
 
@@ -209,6 +211,12 @@ def read_parts(journal: Journal, start: int) -> Iterator[JournalSlice]:
             return
 
 
+def count_missing(journal: Journal, part: JournalSlice, position: int) -> int:
+    """How many bytes are missing of those that were asked for from a position on; 0 where that is not known."""
+    # what stands in for a journal counts rows
+    return part.count_missing(position) if journal.streams else 0
+
+
 def printed_text(data: bytes, pane: Pane) -> str:
     """A stretch of output as the lines that a terminal showed, without control characters."""
     from tmuxctl.reading.text.lines import Lines
@@ -225,9 +233,11 @@ def follow_output(
     from tmuxctl.reading.text.lines import Lines
 
     pieces: list[str] = []
+    position = start
     lines = Lines(pane.cols, pane.rows, sink=pieces.append, tmux=pane.tmux)
     with closing(_follow_slices(machine, pane, journal, start, call, PART)) as slices:
         for part, last in slices:
+            missing, position = count_missing(journal, part, position), part.end
             cut = len(part.data) if raw else part.data.rfind(b"\n") + 1
             lines.feed(part.data[:cut])
             if cut or last:
@@ -243,6 +253,7 @@ def follow_output(
                     finding.cursor_at(pane, part.end - (len(part.data) - cut)),
                     part.truncated,
                     complete=False,
+                    missing_bytes=missing,
                     data=part.data if raw else b"",
                 )
             lines.feed(part.data[cut:])
@@ -251,11 +262,15 @@ def follow_output(
 def _follow_data(machine: Machine, pane: Pane, journal: Journal, start: int, call: Call) -> Iterator[Output]:
     """The bytes of the output as they come, without their text, which takes most of the time, and in parts of which many may
     be held for slow readers."""
+    position = start
     with closing(_follow_slices(machine, pane, journal, start, call, DATA_PART)) as slices:
         for part, _ in slices:
+            missing, position = count_missing(journal, part, position), part.end
             if part.data or part.truncated:
                 cursor = finding.cursor_at(pane, part.end)
-                yield Output(pane.name, "", cursor, part.truncated, complete=False, data=part.data)
+                yield Output(
+                    pane.name, "", cursor, part.truncated, complete=False, missing_bytes=missing, data=part.data
+                )
 
 
 def _follow_slices(

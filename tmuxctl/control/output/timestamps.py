@@ -79,17 +79,18 @@ def stamp_output(machine: Machine, pane: Pane, journal: Journal, start: int, *, 
     which each new line came. A line is what a program ended with a newline, whatever else it drew."""
     history = History(machine, pane.id)
     scale = scale_of(history)
-    offset, rest, truncated = start, b"", False
+    offset, rest, position = start, b"", start
     for part in printed.read_parts(journal, start):
+        missing, position = printed.count_missing(journal, part, position), part.end
         if part.truncated:
-            offset, rest, truncated = part.start, b"", True
+            offset, rest = part.start, b""
         *lines, rest = (rest + part.data).split(b"\n")
         rows = []
         for line in lines:
             rows.append(_stamp(printed.printed_text(line, pane), *scale.time_at(offset)))
             offset += len(line) + 1
-        yield Output(pane.name, "".join(rows), finding.cursor_at(pane, offset), truncated, complete=not follow)
-        truncated = False
+        cursor = finding.cursor_at(pane, offset)
+        yield Output(pane.name, "".join(rows), cursor, part.truncated, complete=not follow, missing_bytes=missing)
     if not follow:
         last = _stamp(printed.printed_text(rest, pane), *scale.time_at(offset)) if rest else ""
         yield Output(pane.name, last, finding.cursor_at(pane, offset + len(rest)))

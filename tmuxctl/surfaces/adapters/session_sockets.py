@@ -21,6 +21,7 @@ from tmuxctl.surfaces.server.streams.raw_terminal import RawTerminal
 from tmuxctl.untrusted import fits, parse_record, read_file
 
 if TYPE_CHECKING:
+    from tmuxctl.results import Output
     from tmuxctl.surfaces.server.app import Served
     from tmuxctl.surfaces.server.streams.hub import Change
 
@@ -266,7 +267,7 @@ class SocketClient:
         self.promised = True
         self.place.sockets.note_read(self.place.session_id)
 
-    async def _refuse_gap(self, _cursor: str) -> None:
+    async def _refuse_gap(self, _output: Output) -> None:
         """End a stream in which bytes are missing, which would be taken for the whole; but a first client gets what is kept."""
         if self.promised:
             raise Conflict("the client read too slowly", reason="behind", hint="connect again, and read sooner")

@@ -169,6 +169,10 @@ class JournalSlice(Value):
     end: int
     truncated: bool
 
+    def count_missing(self, asked: int) -> int:
+        """How many bytes are missing of those from the offset `asked` on. A gap of unknown size counts as one."""
+        return self.end - asked - len(self.data) if self.truncated else 0
+
 
 class JournalExtent(Value):
     """How far a journal reaches: the oldest kept offset, the offset behind its last byte, whether nothing more will come,

@@ -82,18 +82,21 @@ def write_json(value: Any) -> None:
 
 def write_pieces(field: str, values: Iterable[dict[str, Any]]) -> None:
     """Put one object on a line of standard output whose one field, a text, comes in pieces: those before it are as the
-    first value has them, those behind it as the last has, and `truncated` if one of them is."""
-    begun, truncated, value = False, False, {}
+    first value has them, those behind it as the last has; `truncated` if one of them is, and `missing_bytes` of them all."""
+    begun, truncated, missing, value = False, False, 0, {}
     for value in values:
         at = list(value).index(field)
         if not begun:
             head = dict(list(value.items())[:at])
             write(as_json(head)[:-1] + ("," if head else "") + f'"{field}":"')
         begun, truncated = True, truncated or bool(value.get("truncated"))
+        missing += value.get("missing_bytes", 0)
         write(as_json(value[field])[1:-1].encode())
     rest = dict(list(value.items())[list(value).index(field) + 1 :])
     if "truncated" in rest:
         rest["truncated"] = truncated
+    if "missing_bytes" in rest:
+        rest["missing_bytes"] = missing
     write(('"' + ("," if rest else "") + as_json(rest)[1:] + "\n").encode())
 
 

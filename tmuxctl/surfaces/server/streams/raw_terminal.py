@@ -53,19 +53,19 @@ class RawTerminal:
             raise Conflict(f"what {pane.name} prints is not kept as bytes", reason="no_journal", hint=hint)
         return finding.cursor_at(pane, finding.open_journal(service.machine, pane).end())
 
-    async def print_to(self, since: str, send: Callable[[bytes], Sent], behind: Callable[[str], Sent]) -> None:
+    async def print_to(self, since: str, send: Callable[[bytes], Sent], behind: Callable[[Output], Sent]) -> None:
         """Send what the session prints after a cursor, until it has ended. A slow client holds up a thread, and its journal
-        keeps the rest; `behind` is called where that did not reach back far enough, with the cursor after the gap."""
+        keeps the rest; `behind` is called where that did not reach back far enough, with the output after the gap."""
         await self.calls.in_thread(partial(self._print, since, send, behind), wait_for_ever)
 
-    def _print(self, since: str, send: Callable[[bytes], Sent], behind: Callable[[str], Sent]) -> None:
+    def _print(self, since: str, send: Callable[[bytes], Sent], behind: Callable[[Output], Sent]) -> None:
         cursor, follow = since, True
         while True:
             try:
                 for output in self._read(cursor, follow=follow):
                     cursor = output.cursor
                     if output.truncated:
-                        from_thread.run(behind, cursor)
+                        from_thread.run(behind, output)
                     if output.data:
                         from_thread.run(send, output.data)
             except TmuxctlError as error:

@@ -128,7 +128,8 @@ class _SessionEvents:
                 if not still_means(self.request.access, self.calls.control, self.session):
                     return
                 text = {"data": base64.b64encode(output.data).decode()} if raw else {"text": output.text}
-                about = {"session": output.session, **text, "cursor": output.cursor, "truncated": output.truncated}
+                gap = {"truncated": output.truncated, "missing_bytes": output.missing_bytes}
+                about = {"session": output.session, **text, "cursor": output.cursor, **gap}
                 from_thread.run(self.parts.put, format_event("output", about, output.cursor))
         except TmuxctlError as error:
             if error.reason != "cancelled":

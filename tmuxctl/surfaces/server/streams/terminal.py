@@ -21,6 +21,7 @@ from tmuxctl.untrusted import parse_json
 
 if TYPE_CHECKING:
     from tmuxctl.model import Session
+    from tmuxctl.results import Output
 
 TYPED_BYTES = 1 << 16
 """Bytes that are typed at once: what came while the last ones were typed."""
@@ -90,8 +91,8 @@ class TerminalSocket:
         await self.tell({"type": "exited", **ended})
         await self.socket.close(NORMAL)
 
-    async def _tell_gap(self, cursor: str) -> None:
-        await self.tell({"type": "truncated", "cursor": cursor})
+    async def _tell_gap(self, output: Output) -> None:
+        await self.tell({"type": "truncated", "cursor": output.cursor, "missing_bytes": output.missing_bytes})
 
     async def _leave(self) -> None:
         await self.ended()

@@ -11,7 +11,7 @@ import { go } from "./route.js";
 import { may, remember, remembered, set, state } from "./state.js";
 import { fontFor, LiveTerminal } from "./terminal.js";
 import { Ago, isOver } from "./tiles.js";
-import { count, plain, plainLines } from "./text.js";
+import { bytes, count, plain, plainLines } from "./text.js";
 
 const LONG_PASTE_LINES = 2;
 const FITTED_FONT = 14;
@@ -20,7 +20,7 @@ const FITTED_FONT = 14;
 const shown = { live: null };
 window.tmuxctlTerminal = () => shown.live;
 
-function useTerminal(row, box, setStatus, setControl) {
+function useTerminal(row, box, setStatus, setControl, setLeftOut) {
   const live = useRef(null);
   const id = row.id;
   useEffect(() => {
@@ -28,6 +28,7 @@ function useTerminal(row, box, setStatus, setControl) {
       canWrite: may("write"),
       told: (change) => {
         if ("control" in change) setControl(change.control);
+        if ("leftOut" in change) setLeftOut(change.leftOut);
         if (change.unsent) notify("Nothing was typed: the terminal is not connected", { bad: true, seconds: 3 });
         if (change.status) {
           made.ended = change.status === "ended";
@@ -181,12 +182,13 @@ export function SessionView({ row }) {
   const box = useRef(null);
   const [status, setStatus] = useState({ status: "opening" });
   const [control, setControl] = useState(false);
+  const [leftOut, setLeftOut] = useState(0);
   const [past, setPast] = useState(false);
   const [pasted, setPasted] = useState(null);
   const [wanted, setWanted] = useState(remembered("size", "own"));
   const writes = may("write");
   const fits = wanted === "fit" && writes && !isOver(row);
-  const live = useTerminal(row, box, setStatus, setControl);
+  const live = useTerminal(row, box, setStatus, setControl, setLeftOut);
   useSize(live, row, frame, fits, status.status);
   const finding = state.finding;
   const setFinding = (now) => set({ finding: now });
@@ -237,7 +239,8 @@ export function SessionView({ row }) {
       <button type="button" id="leave" class="quiet icon" aria-label="All sessions" title="All sessions (Esc)" onClick=${() => go("/")}><${Picture} name="back"/></button>
       <div class="session-name"><h1><bdi>${plain(row.name, 63)}</bdi></h1>
         <p><span class="status"><${StateIcon} look=${lookOf(row)}/>${plain(row.word, 40)}</span>
-        <span class="where"><bdi>${[row.profile || row.command, row.folder, row.branch && `⎇ ${row.branch}`].filter(Boolean).map((one) => plain(one, 120)).join("  ")}</bdi></span></p></div>
+        <span class="where"><bdi>${[row.profile || row.command, row.folder, row.branch && `⎇ ${row.branch}`].filter(Boolean).map((one) => plain(one, 120)).join("  ")}</bdi></span>
+        ${leftOut > 0 && html`<span class="left-out hint" title="The terminal begins behind it. The recording has all that is kept.">${bytes(leftOut)} left out</span>`}</p></div>
       <div class="session-tools" role="toolbar" aria-label="Session">
         <button type="button" onClick=${() => openSheet("why", { id: row.id })}>Why</button>
         <button type="button" aria-pressed=${past} onClick=${() => setPast(!past)}>Earlier</button>

@@ -75,7 +75,8 @@ export function fontFor(width, height, cols, rows) {
   return Math.floor(Math.max(8, Math.min(15, wanted)) * 4) / 4;
 }
 
-// `told` gets what changed: {status: "opening" | "live" | "lost" | "ended" | "failed", message, hint, exit}.
+// `told` gets what changed: {status: "opening" | "live" | "lost" | "ended" | "failed", message, hint, exit}, and {leftOut}: how many
+// bytes of the output stand before what is drawn, and are not drawn.
 export class LiveTerminal {
   constructor(id, { canWrite, told }) {
     this.id = id;
@@ -147,6 +148,7 @@ export class LiveTerminal {
     this.offset = 0;
     if (end <= WHOLE_BYTES) return;
     this.offset = end - TAIL_BYTES;
+    this.told({ leftOut: this.offset });
     this.inLine = true; // the first line is not whole
     const screen = await api.screen(this.id, { ansi: true, state: false }).catch(() => null);
     const found = at(screen?.position);
@@ -172,7 +174,7 @@ export class LiveTerminal {
           clearTimeout(opening);
           this.wait = FIRST_WAIT_MS;
           this.told({ status: "live" });
-        } else if (message.type === "truncated") this.skipTo(message.cursor);
+        } else if (message.type === "truncated") this.skipTo(message);
         else if (message.type === "exited") final = { status: "ended", exit: message };
         else if (message.type === "error") final = { status: "failed", error: message.error };
       } else this.take(new Uint8Array(event.data));
@@ -247,9 +249,11 @@ export class LiveTerminal {
 
   // what is printed
 
-  skipTo(cursor) {
+  skipTo({ cursor, missing_bytes: missing }) {
     const found = /^c1:(.*):(\d+)$/.exec(cursor);
     if (!found) return;
+    // what was drawn before the gap goes with it
+    this.told({ leftOut: this.offset + missing });
     // this cursor stands behind the bytes that come next
     this.skipped = Number(found[2]);
     this.terminal.reset();

@@ -29,6 +29,14 @@ export function duration(seconds) {
   return `${Math.floor(whole / 86400)}d`;
 }
 
+// A number of bytes: `812 bytes`, `12 kB`, `3.4 MB`.
+export function bytes(number) {
+  if (number < 1000) return count(number, "byte");
+  const unit = number < 999_500 ? ["kB", 1e3] : number < 999_500_000 ? ["MB", 1e6] : ["GB", 1e9];
+  const value = number / unit[1];
+  return `${value < 9.95 ? value.toFixed(1) : Math.round(value)} ${unit[0]}`;
+}
+
 export const count = (number, word) => `${number} ${word}${number === 1 ? "" : "s"}`;
 
 // The time of day of an ISO time, with the day if it is another one than today.
