@@ -1,6 +1,7 @@
 """The page of `tmuxctl serve` in headless Chromium: a key until it is on the screen, and the overview with 200 sessions.
 
 python bench/page.py [--sessions 200 --printing 20 --seconds 30]: it prints what it measured. It needs what `make test-web` does.
+With --minutes 60 it measures the memory of the page and of the server instead, once a minute for so long.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 KEYS, WARMING = 200, 20
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -49,11 +50,20 @@ FRAMES = """seconds => new Promise((done) => {
 })"""
 
 
+PRINTS = "while :; do date +%N; sleep 1; done"
+FLOODS = "i=0; while :; do i=$((i+1)); echo line $i of what this program prints, and some more text; sleep 0.02; done"
+"""Fills the lines that the page keeps of a terminal, 10,000, within the first minutes."""
+
+NICENESS = 10
+"""Of the browser while the memory is measured: an hour is long for others at work on this machine."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--sessions", type=int, default=200)
     parser.add_argument("--printing", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=30.0)
+    parser.add_argument("--minutes", type=int, default=0, help="measure the memory for so long")
     wanted = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="tc-page-", dir="/tmp"))
     run = folder / "run"
@@ -62,16 +72,24 @@ def main() -> None:
     env = {**os.environ, **about}
     words = [sys.executable, "-m", "tmuxctl", "--json", "serve", "--no-token", "--listen", "127.0.0.1:0"]
     program = next(found for name in PROGRAMS if (found := shutil.which(name)))
-    with sync_playwright() as playwright, subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(words, env=env, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         address = next(one for one in json.loads(server.stdout.readline())["listening"] if not one.startswith("unix:"))
-        options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-        browser = playwright.chromium.launch(executable_path=program, args=options)
         try:
-            measure_keys(browser, address, env)
-            measure_overview(browser, address, env, wanted, server.pid)
+            if wanted.minutes:
+                start_sessions(env, wanted.sessions - 1, wanted.printing)
+                flooding = tmuxctl(env, "new", "flood", "--no-wait", "--", "sh", "-c", FLOODS)["id"]
+                os.nice(NICENESS)
+            with sync_playwright() as playwright:
+                options = ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+                browser = playwright.chromium.launch(executable_path=program, args=options)
+                if wanted.minutes:
+                    measure_memory(browser, address, flooding, wanted, server.pid)
+                else:
+                    measure_keys(browser, address, env)
+                    measure_overview(browser, address, env, wanted, server.pid)
+                browser.close()
         finally:
-            browser.close()
             server.terminate()
             subprocess.run(["tmux", "-L", "bench", "kill-server"], env=env)
     shutil.rmtree(folder, ignore_errors=True)
@@ -111,12 +129,7 @@ def measure_overview(
 ) -> None:
     """Frames of the page while sessions print, the processor time of the server meanwhile, and the memory of the page.
     One of the sessions is that of the keys."""
-    for number in range(wanted.sessions - 1):
-        prints = "while :; do date +%N; sleep 1; done" if number < wanted.printing else "exec cat"
-        subprocess.run(
-            [sys.executable, "-m", "tmuxctl", "new", f"s{number}", "--no-wait", "--", "sh", "-c", prints],
-            env=env, check=True, stdout=subprocess.DEVNULL,
-        )  # fmt: skip
+    start_sessions(env, wanted.sessions - 1, wanted.printing)
     page = browser.new_page(viewport={"width": 1920, "height": 1080})
     page.goto(address)
     page.wait_for_function(f"() => document.querySelectorAll('.tile').length >= {wanted.sessions}")
@@ -130,6 +143,67 @@ def measure_overview(
         f"{wanted.sessions} tiles, {wanted.printing} print each second: {rate:.0f} frames a second, the longest {longest:.0f} ms; "
         f"server {share:.1%} of a core; heap of the page {heap:.1f} -> {after:.1f} MiB"
     )
+
+
+def start_sessions(env: dict[str, str], count: int, printing: int) -> None:
+    """Start sessions of which so many print each second."""
+    for number in range(count):
+        tmuxctl(env, "new", f"s{number}", "--no-wait", "--", "sh", "-c", PRINTS if number < printing else "exec cat")
+
+
+def measure_memory(browser: Browser, address: str, flooding: str, wanted: argparse.Namespace, server: int) -> None:
+    """The memory of the overview, of a page with a terminal that prints 50 lines a second, and of the server, once a minute; and
+    how the last quarter of the time differs from the first."""
+    watched = {}
+    for name, path, size in (("overview", "", (1920, 1080)), ("session", f"/session/{flooding}", (1280, 800))):
+        page = browser.new_page(viewport={"width": size[0], "height": size[1]})
+        page.goto(address + path)
+        watched[name] = page
+    tiles = f"() => document.querySelectorAll('.tile').length >= {wanted.sessions}"
+    watched["overview"].wait_for_function(tiles, timeout=120_000)
+    watched["session"].wait_for_function("() => window.tmuxctlTerminal?.()?.isLive")
+    probes = {name: MemoryProbe(page) for name, page in watched.items()}
+    found: dict[str, list[float]] = {}
+    began = time.monotonic()
+    for minute in range(1, wanted.minutes + 1):
+        watched["overview"].wait_for_timeout(max(0.0, began + 60 * minute - time.monotonic()) * 1000)
+        taken = {f"{name} {what}": value for name, probe in probes.items() for what, value in probe.read().items()}
+        taken["server MiB"] = resident_mib(server)
+        print(f"minute {minute}: " + ", ".join(f"{name} {value:.1f}" for name, value in taken.items()), flush=True)
+        for name, value in taken.items():
+            found.setdefault(name, []).append(value)
+    for name, values in found.items():
+        quarter = max(1, len(values) // 4)
+        first, last = statistics.median(values[:quarter]), statistics.median(values[-quarter:])
+        print(f"{name}: {first:.1f} in the first quarter, {last:.1f} in the last ({last / max(first, 0.1) - 1:+.1%})")
+
+
+class MemoryProbe:
+    """Reads how much memory a page's scripts and its document hold."""
+
+    def __init__(self, page: Page) -> None:
+        self.session = page.context.new_cdp_session(page)
+        self.session.send("Performance.enable")
+
+    def read(self) -> dict[str, float]:
+        """After what is not used any more was given back."""
+        # what the first collection finishes the second one frees
+        for _ in range(2):
+            self.session.send("HeapProfiler.collectGarbage")
+        told = {one["name"]: one["value"] for one in self.session.send("Performance.getMetrics")["metrics"]}
+        heap = self.session.send("Runtime.getHeapUsage")
+        return {
+            "heap MiB": heap["usedSize"] / 1048576,
+            # the rows of a terminal are typed arrays, which stand beside the heap
+            "arrays MiB": heap["backingStorageSize"] / 1048576,
+            "nodes": told["Nodes"],
+            "listeners": told["JSEventListeners"],
+        }
+
+
+def resident_mib(pid: int) -> float:
+    """Memory of a process that is resident (proc(5))."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1048576
 
 
 def cpu_seconds(pid: int) -> float:

