@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from served import HttpServer
@@ -41,18 +42,23 @@ def fill(server: HttpServer) -> None:
         server.post("/v1/sessions/shell/ask", {"text": text})
 
 
+def describe_window(window: str, theme: str) -> dict[str, Any]:
+    """What a browser is told of its window."""
+    width, height = WINDOWS[window]
+    touch = {"has_touch": True, "is_mobile": True, "device_scale_factor": 2} if window == "phone" else {}
+    return {"viewport": {"width": width, "height": height}, "color_scheme": theme, **touch}
+
+
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("window", WINDOWS)
 def test_the_page_in_pictures(window: str, theme: str, visit: Callable[..., Visitor], page_server: HttpServer) -> None:
-    width, height = WINDOWS[window]
-    touch = {"has_touch": True, "is_mobile": True, "device_scale_factor": 2} if window == "phone" else {}
-    one = visit(viewport={"width": width, "height": height}, color_scheme=theme, **touch)
+    one = visit(**describe_window(window, theme))
     end = f"{window}-{theme}"
     one.open()
     one.page.get_by_text("No sessions yet").wait_for()
     one.picture(f"empty-{end}")
     fill(page_server)
-    one.tile("failed-tests").wait_for()
+    one.page.wait_for_function("() => document.querySelectorAll('.tile').length === 8")
     one.page.get_by_text("you", exact=False).first.wait_for()
     one.tile("deploy").get_by_role("button", name="yes").wait_for()
     one.picture(f"overview-{end}")
@@ -76,9 +82,13 @@ def test_the_page_in_pictures(window: str, theme: str, visit: Callable[..., Visi
     one.page.locator("dialog[open]").wait_for()
     one.picture(f"about-{end}")
     one.close_sheet()
-    one.open_session("deploy")
-    one.page.wait_for_timeout(300)
-    one.picture(f"question-{end}")
+    for name in ("deploy", "migrate", "failed-tests"):
+        one.open_session(name) if name != "failed-tests" else one.open(path_of(page_server, name))
+        one.page.wait_for_timeout(300)
+        one.picture(f"{'question' if name == 'deploy' else name}-{end}")
+    one.open("/session/gone")
+    one.page.get_by_text("This session is not there").wait_for()
+    one.picture(f"gone-{end}")
     one.open()
     one.tile("shell").wait_for()
     one.page.keyboard.press("s")
@@ -96,6 +106,49 @@ def test_the_page_in_pictures(window: str, theme: str, visit: Callable[..., Visi
     one.page.locator("dialog[open]").wait_for()
     one.picture(f"help-{end}")
     one.close_sheet()
+    one.page.get_by_label("Filter the sessions").fill("nothing like this")
+    one.page.get_by_text("No session matches").wait_for()
+    one.picture(f"no-match-{end}")
+    one.open_session("shell")
     page_server.stop()
+    one.page.get_by_text("Not connected.").wait_for()
+    one.page.wait_for_function("() => document.querySelector('.banner').textContent")
+    one.picture(f"offline-session-{end}")
+    one.page.get_by_role("button", name="All sessions").click()
     one.page.get_by_text("The server does not answer.").wait_for()
-    one.picture(f"error-{end}")
+    one.picture(f"offline-{end}")
+
+
+def path_of(server: HttpServer, name: str) -> str:
+    return f"/session/{server.get(f'/v1/sessions/{name}').json['id']}"
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_getting_in_and_reading_along_in_pictures(
+    window: str, theme: str, signed_in: Callable[..., Visitor], start_server: Callable[..., HttpServer]
+) -> None:
+    server = start_server()
+    fill(server)
+    end = f"{window}-{theme}"
+    one = signed_in(server, "--right", "read", **describe_window(window, theme))
+    one.tile("deploy").get_by_text("Deploy to production?").wait_for()
+    one.picture(f"read-only-{end}")
+    one.open_session("deploy")
+    one.page.wait_for_timeout(300)
+    one.picture(f"read-only-session-{end}")
+    for name, path in (("plain", "/"), ("plain-session", path_of(server, "shell"))):
+        one.open(path + "?plain=1")
+        one.page.get_by_text("shell").first.wait_for()
+        one.picture(f"{name}-{end}")
+    one.open()
+    one.tile("deploy").wait_for()
+    one.page.keyboard.press("Control+k")
+    one.page.keyboard.type("sign out")
+    one.page.keyboard.press("Enter")
+    one.page.wait_for_url(one.origin + "/login")
+    one.picture(f"signed-out-{end}")
+    one.page.get_by_label("Code").fill("wrong-code")
+    one.page.keyboard.press("Enter")
+    one.page.get_by_role("alert").wait_for()
+    one.picture(f"wrong-code-{end}")

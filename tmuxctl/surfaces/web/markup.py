@@ -45,7 +45,7 @@ h2 { font-size: 1rem; margin: 1.25rem 0 .25rem; }
 a { color: var(--accent); }
 code, pre, .mono { font-family: ui-monospace, Menlo, Consolas, "DejaVu Sans Mono", monospace; }
 table { border-collapse: collapse; width: 100%; }
-th { text-align: left; font-weight: 600; }
+th { text-align: left; font-weight: 600; white-space: nowrap; }
 td, th { border-bottom: 1px solid var(--line); padding: .4rem .75rem .4rem 0; vertical-align: top; overflow-wrap: anywhere; }
 .quiet { opacity: .75; }
 .error, .needs { color: var(--alarm); font-weight: 600; }
@@ -59,6 +59,12 @@ button { font: inherit; padding: .5rem .9rem; min-height: 2.75rem; }
 i.c { display: inline-block; font-style: inherit; overflow: hidden; vertical-align: bottom; height: 1.2em; }
 nav { display: flex; flex-wrap: wrap; gap: .5rem 1rem; align-items: center; margin: .5rem 0; }
 nav form { margin: 0; }
+@media (max-width: 40rem) {
+  th { display: none; }
+  table, tbody, tr, td { display: block; }
+  tr { padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  td { padding: .1rem 0; border: 0; }
+}
 """
 
 

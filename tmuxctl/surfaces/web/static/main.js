@@ -75,7 +75,7 @@ function View() {
 function Page() {
   useEverything();
   return html`<a class="skip" href="#content" onClick=${(event) => { event.preventDefault(); document.querySelector("main a, main button, main input")?.focus(); }}>To the sessions</a>
-    <${Head}/><${Banner}/><div id="content" class=${`view-${state.view.name}`}><${View}/></div><${Notes}/><${Sheet}/>`;
+    <${Head}/><${Banner}/><${Notes}/><div id="content" class=${`view-${state.view.name}`}><${View}/></div><${Sheet}/>`;
 }
 
 // the keys

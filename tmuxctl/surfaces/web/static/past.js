@@ -47,6 +47,8 @@ export function Past({ row, box, onClose }) {
   useEffect(() => {
     terminal.current = makeTerminal({ disableStdin: true, cursorInactiveStyle: "outline", scrollback: 0 });
     terminal.current.open(place.current);
+    // it is looked at only
+    terminal.current.textarea.tabIndex = -1;
     return () => terminal.current.dispose();
   }, []);
 

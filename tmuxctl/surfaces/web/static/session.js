@@ -46,6 +46,8 @@ function useTerminal(row, box, setStatus, setControl, setLeftOut) {
         return false;
       }
       if (event.metaKey && event.key.toLowerCase() === "k") return false;
+      // where nothing can be typed no program wants it
+      if (event.key === "Tab" && (!made.canWrite || made.ended)) return false;
       if (event.ctrlKey && event.shiftKey && event.key.toLowerCase() === "c") {
         if (made.terminal.hasSelection()) copyText(made.terminal.getSelection());
         event.preventDefault();
@@ -169,7 +171,7 @@ function About({ row }) {
     <form class="labelled" onSubmit=${async (event) => {
       event.preventDefault();
       try { await api.mark(row.id, mark); setMark(""); notify("The moment is marked: find it again under Earlier", { seconds: 4 }); } catch (error) { notifyFailure(error); }
-    }}><label for="about-note">Note at this moment</label><span class="answer-line"><input type="text" id="about-note" value=${mark} maxlength="200" placeholder="A name for what stands there now" onInput=${(event) => setMark(event.target.value)}/><button type="submit" disabled=${!mark.trim()}>Mark</button></span></form>`}
+    }}><label for="about-note">Note at this moment</label><span class="answer-line"><input type="text" id="about-note" value=${mark} maxlength="200" placeholder="A name for this moment" onInput=${(event) => setMark(event.target.value)}/><button type="submit" disabled=${!mark.trim()}>Mark</button></span></form>`}
   </${Dialog}>`;
 }
 
@@ -234,6 +236,7 @@ export function SessionView({ row }) {
   const ending = state.ending.has(row.id);
   const over = isOver(row);
   const note = status.status === "live" ? "" : status.message ? `${plain(status.message)}. ${plain(status.hint ?? "")}` : STATUS[status.status] ?? "";
+  // the terminal stands last: in it Tab is the program's, and nothing behind it could be reached
   return html`<main class=${`session look-${lookOf(row)}${row.needs ? " needs" : ""}`} aria-label=${`Session ${plain(row.name, 63)}`}>
     <header class="session-head">
       <button type="button" id="leave" class="quiet icon" aria-label="All sessions" title="All sessions (Esc)" onClick=${() => go("/")}><${Picture} name="back"/></button>
@@ -259,9 +262,9 @@ export function SessionView({ row }) {
           ${!over && html` <span class="hint">Last output <${Ago} since=${row.active}/> ago.</span>`}</p>`}
     </section>
     <div class="terminal-frame" ref=${frame}>
-      <div class="live-terminal" ref=${box}></div>
       ${past && html`<${Past} row=${row} box=${frame} onClose=${() => { setPast(false); focusTerminal(); }}/>`}
       ${finding && html`<${Find} live=${live} onClose=${() => { setFinding(false); focusTerminal(); }}/>`}
+      <div class="live-terminal" ref=${box}></div>
       <p class=${`terminal-note${note ? "" : " hidden"}`} role="status">${note}</p>
     </div>
     ${writes && !over && html`<${KeyRow} live=${live} control=${control} onPaste=${paste}

@@ -1,7 +1,7 @@
 // Text as a person reads it: what a program wrote with invisible characters made visible, durations, places.
 
 // control characters, and those that turn the direction of text around or hide it
-const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
+const INVISIBLE = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
 // A program's text on one line; invisible characters stand as escapes, as in `ls` and `top`.
 export function plain(text, most = 2000) {
