@@ -307,14 +307,14 @@ class StabilityTracker:
 
         A program that waits for its terminal goes on when it reads that, prints, or ends: where all of that wakes us, few looks are
         for what does neither. One that prints on and on is looked at when it falls silent, else ever more seldom. With `rarity` 2
-        all that is half as often.
+        the latter is half as often.
         """
         silent = self._observed_at - self._last_activity()
         if self.is_stable and self.verdict.state in WORKING:
             return self._rest_at_work(watch, longest, silent, rarity)
         self._working_seconds = self.timing.silent_seconds
         if watch.tells_of_reads and self.is_stable and self.verdict.state in SETTLED and silent > longest:
-            return watch.wait(min(silent, rarity * self.timing.resting_seconds))
+            return watch.wait(min(silent, self.timing.resting_seconds))
         return self.sleep(watch, longest)
 
     def _rest_at_work(self, watch: Watch, longest: float, silent: float, rarity: float) -> bool:
