@@ -77,6 +77,8 @@ class WaitTiming(Value):
     flood_seconds: float = 0.02  # the time over which it is judged whether output floods
     flood_rest_seconds: float = 0.01  # how long a wait for text lets a flood go on before it reads what came
     give_way_seconds: float = 0.0002  # the pause for other threads between two parts of much output
+    journal_seconds: float = 1.0
+    """How long the output that a screen shows may take to come into the journal, whose writer may get no time for so long."""
     follow_seconds: float = 1.0
     """How often reading along checks whether the session is still there, if nothing is printed."""
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from control.conftest import Held
@@ -17,6 +20,7 @@ from tmuxctl.control.input.deciding import find_option, parse_policies
 from tmuxctl.errors import Conflict, Exited, Usage
 from tmuxctl.model import State
 from tmuxctl.results import Asking, Option
+from tmuxctl.terminal.processes.process import find_tree
 from tmuxctl.vocabulary import InputKind
 
 
@@ -497,3 +501,37 @@ def test_a_turn_that_ends_in_half_a_command_is_not_complete(control: Control) ->
     begun = control.ask("py", b"for i in range(2): print(i)")
     assert (begun.kind, begun.complete) == ("continuation", False)
     assert control.ask("py", b"").complete
+
+
+@pytest.mark.on("tmux")
+@pytest.mark.parametrize(
+    ("argv", "text"),
+    [
+        (("python3", "-q"), b"import time; time.sleep(0.5); print('T' + 'WO')"),
+        (("sh", "-c", "while read -r line; do sleep 0.5; echo T''WO; done"), b"two"),
+    ],
+    ids=["prompt", "no prompt"],
+)
+def test_output_that_is_not_in_the_journal_yet_is_waited_for(
+    control: Control, place: Path, until: Any, argv: tuple[str, ...], text: bytes
+) -> None:
+    """On a busy machine its writer gets no time for a moment, here between the echo and the answer."""
+    folder = place / "state/tmuxctl/t/sessions" / str(control.new("t", argv).id)
+    writer = int(until(lambda: (folder / "journal.pid").read_text().strip()))
+
+    def signal_writer(number: int) -> None:
+        for row in find_tree(control.machine.transport.processes(), writer):
+            os.kill(row.pid, number)
+
+    def hold_up() -> None:
+        until(lambda: text in control.log("t", raw=True).data)
+        signal_writer(signal.SIGSTOP)
+        until(lambda: "TWO" in control.screen("t").text)
+        threading.Event().wait(0.5)
+        signal_writer(signal.SIGCONT)
+
+    holding = threading.Thread(target=hold_up)
+    holding.start()
+    answer = control.ask("t", text)
+    holding.join()
+    assert answer.answer == "TWO"

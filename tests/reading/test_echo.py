@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tmuxctl.reading.text.echo import without_echo
+from tmuxctl.reading.text.echo import holds_shown_line, without_echo
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,25 @@ def test_an_echo_that_has_only_begun_answers_nothing(output: str, typed: bytes, 
 def test_a_second_echo_that_has_only_begun_stands_behind_a_prompt() -> None:
     assert without_echo("echo MARK\n$ echo MA", b"echo MARK", first=True, again=True) == "\n$ "
     assert without_echo("MARK\nMARK", b"MARK", first=True, again=True) == "\nMARK"
+
+
+@pytest.mark.parametrize(
+    ("printed", "screen", "left", "y", "held"),
+    [
+        (b"1+1\r\n2\r\n>>> ", ">>> 1+1\n2\n>>>", ">>> ", 2, True),
+        (b"1+1\r\n", ">>> 1+1\n2\n>>>", ">>> ", 2, False),
+        (b"", ">>> 1+1\n2\n>>>", ">>> ", 2, False),
+        # the prompt is drawn piece by piece
+        (b"x\r\n\x1b[1mIn \x1b[32m[\x1b[m2]: ", "In [1]: x\nIn [2]:", "In [2]: ", 1, True),
+        # a program without a prompt: the row above the cursor
+        (b"hi\r\nHI\r\n", "hi\nHI\n", "", 2, True),
+        (b"hi\r\n", "hi\nHI\n", "", 2, False),
+        (b"", "", "", 0, True),
+        # a long line is wrapped on the screen
+        (b"x\r\n" + b"a" * 15 + b"\r\n", "x\naaaaaaaaaa\naaaaa\n", "", 3, True),
+    ],
+)
+def test_what_was_printed_has_the_line_that_is_shown_last(
+    printed: bytes, screen: str, left: str, y: int, held: bool
+) -> None:
+    assert holds_shown_line(printed, screen, left, y, 10) == held

@@ -14,6 +14,7 @@ from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, current, to_json, under
+from tmuxctl.reading.text.echo import holds_shown_line
 from tmuxctl.reading.text.patterns import let_blanks_end_rows
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import LastInput, ended_error
@@ -36,6 +37,9 @@ SHOWN_ROWS = 12
 
 FLOOD_BYTES = 1 << 15
 """Output that comes within `flood_seconds` from which on it is a flood."""
+
+SHOWN_BYTES = 4096
+"""Bytes of the newest output in which the line is looked for that the screen shows last."""
 
 SETTLED = Status(by=EvidenceKind.SETTLE, confidence=Confidence.GUESS)
 """What silence alone says of a program."""
@@ -280,6 +284,8 @@ class Waiter:
         self._ending = False
         """Whether the program has ended, and the last that it printed is awaited: nothing else tells when that has come."""
         self._measured = (self.began, self.offset)
+        self._behind_since: float | None = None
+        """Since when the screen shows what the journal does not hold yet."""
 
     def _base(self, since: str | None) -> int:
         """The offset after which output is a change."""
@@ -479,18 +485,23 @@ class Waiter:
         if self.offset == self._looked_for:
             return None
         self._looked_for = self.offset
-        from tmuxctl.control.output import captured
-        from tmuxctl.terminal.tmux import screen as screens
-
-        try:
-            text = screens.plain_text(captured.capture_pane(self.machine, self.pane).rows)
-        except NotFound:
-            return None
-        if pattern.find(text, deadline=deadline):
+        found = self._newest_screen()
+        if found is None or pattern.find(found[1], deadline=deadline):
             return None
         return self.result(WaitCondition.GONE, f"gone: {ascii(pattern.pattern[:60])} is not on the screen")
 
     _looked_for = -1
+
+    def _newest_screen(self) -> tuple[Pane, str] | None:
+        """The facts and the screen as they are now; None where the session is gone."""
+        from tmuxctl.control.output import captured
+        from tmuxctl.terminal.tmux import screen as screens
+
+        try:
+            pane, _, rows, *_ = captured.capture_pane(self.machine, self.pane)
+        except NotFound:
+            return None
+        return pane, screens.plain_text(rows)
 
     def _state(self) -> Wait | None:
         """What the program does, if that is what is waited for and it holds. DecisionNeeded and Exited are raised where
@@ -511,9 +522,30 @@ class Waiter:
             self.pane = steady.observer.pane
             ends = self.wanted.exit and not self.behind
             return self.result(WaitCondition.EXIT, "exit: " + _how(self.pane)) if ends else None
-        if not held or self.behind:
+        if not held or self.behind or not self._is_kept(steady):
             return None
         return self._fulfilled(verdict)
+
+    def _is_kept(self, steady: StabilityTracker) -> bool:
+        """Whether the journal holds what the screen shows of a program that waits. On a busy machine its writer may be behind, and
+        who reads the output once the program waits would miss the last of it."""
+        given, look = steady.last_input, steady.newest
+        # a mark stands in the journal itself
+        if steady.verdict.state is not State.IDLE or steady.verdict.by is EvidenceKind.SHELL_MARK:
+            return True
+        if given is None or given.alternate or look.alternate or not self.journal.streams:
+            return True
+        if not look.left.strip() and (found := self._newest_screen()):
+            # where no prompt has to be seen, the screen of the look may be an older one
+            pane, screen = found
+            look = look._replace(screen=screen, x=pane.x, y=pane.y)
+        start = max(given.offset, self.journal.end() - SHOWN_BYTES)
+        if holds_shown_line(self.journal.read(start).data, look.screen, look.left, look.y, look.cols):
+            self._behind_since = None
+            return True
+        now = self.clock.monotonic()
+        self._behind_since = self._behind_since or now
+        return now - self._behind_since >= self.timing.journal_seconds
 
     def _fulfilled(self, verdict: Verdict) -> Wait | None:
         """The result if a state that holds is waited for; the error if it stands before what is."""

@@ -32,6 +32,22 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     return "\n".join(lines)
 
 
+def holds_shown_line(printed: bytes, screen: str, left: str, y: int, cols: int) -> bool:
+    """Whether what was printed has the line that `screen` shows last: the one `left` of the cursor, or where that is blank the
+    one above it, on row `y - 1`. What has not come that far yet does not."""
+    shown = left.strip()
+    if shown and shown.encode() in printed.rpartition(b"\n")[2]:
+        return True
+    rows = screen.split("\n")
+    wanted = strip_invisible(shown or (rows[y - 1] if 0 < y <= len(rows) else ""))
+    if not wanted:
+        return True
+    from tmuxctl.reading.text.escapes import strip_escapes
+
+    text = strip_escapes(printed, cols, max(1, len(rows))).text
+    return any(wanted in strip_invisible(line) for line in text.split("\n"))
+
+
 def typed_lines(typed: bytes) -> list[str]:
     """The lines of what was typed that can be told from others: without blanks, and without those that are empty then."""
     return [bare for line in re.split(r"[\r\n]", typed.decode(errors="replace")) if (bare := strip_invisible(line))]
