@@ -76,6 +76,7 @@ def test_a_second_echo_that_has_only_begun_stands_behind_a_prompt() -> None:
         (b"hi\r\nHI\r\n", "hi\nHI\n", "", 2, True),
         (b"hi\r\n", "hi\nHI\n", "", 2, False),
         (b"", "", "", 0, True),
+        (b"for i\r\n", "~# for i\n    ", "    ", 1, True),
         # a long line is wrapped on the screen
         (b"x\r\n" + b"a" * 15 + b"\r\n", "x\naaaaaaaaaa\naaaaa\n", "", 3, True),
     ],

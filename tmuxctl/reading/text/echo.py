@@ -44,8 +44,9 @@ def holds_shown_line(printed: bytes, screen: str, left: str, y: int, cols: int) 
         return True
     from tmuxctl.reading.text.escapes import strip_escapes
 
-    text = strip_escapes(printed, cols, max(1, len(rows))).text
-    return any(wanted in strip_invisible(line) for line in text.split("\n"))
+    lines = map(strip_invisible, strip_escapes(printed, cols, max(1, len(rows))).text.split("\n"))
+    # what was printed first stands behind an older prompt
+    return any(wanted in line or (line and wanted.endswith(line)) for line in lines)
 
 
 def typed_lines(typed: bytes) -> list[str]:
