@@ -16,6 +16,7 @@ from typing import Any, cast
 import pytest
 
 import tmuxctl
+from tmuxctl.control.output import printed
 from tmuxctl.surfaces.library import client as clients
 from tmuxctl.surfaces.testing.assertions import SessionAssertions, Snapshots
 from tmuxctl.value import changed
@@ -136,9 +137,35 @@ def test_an_echo_that_has_only_begun_answers_nothing(client: tmuxctl.Client) -> 
     slow.wait_for("ready")
     slow.send("abc def")
     slow.wait_settled(0.2)
+    assert slow.read().text == ""
     assert slow.expect(["abc", tmuxctl.TIMEOUT], timeout=0.2) == 1
     with pytest.raises(tmuxctl.Timeout):
         slow.wait_for("abc", timeout=0.2)
+
+
+def test_the_rest_of_an_echo_that_comes_while_it_is_looked_for_is_no_output(
+    client: tmuxctl.Client, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fifo = place / "go"
+    os.mkfifo(fifo)
+    script = f"stty -icanon -echo; echo ready; head -c 3; read go <{fifo}; head -c 4; echo; echo out; exec sleep 1000"
+    slow = client.new("slow", ["sh", "-c", script])
+    slow.wait_for("ready")
+    slow.send("abc def")
+    slow.wait_settled(0.2)
+    count = printed._count_echo
+
+    def go_on(*arguments: Any) -> int:
+        found = count(*arguments)
+        monkeypatch.setattr(printed, "_count_echo", count)
+        fifo.write_text("go\n")
+        slow.wait_for("^out$")
+        return found
+
+    monkeypatch.setattr(printed, "_count_echo", go_on)
+    assert slow.expect(r"(.+)") == 0
+    assert isinstance(slow.match, tmuxctl.TextMatch)
+    assert slow.match[1] == "out"
 
 
 def test_a_prompt_with_a_blank_at_its_end_is_found(sh: tmuxctl.TerminalSession) -> None:

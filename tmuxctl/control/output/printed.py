@@ -42,29 +42,46 @@ def read(machine: Machine, session: str, *, since: str | None, follow: bool, raw
     start = 0 if since == "screen" else offset_of(pane, since)
     if start is None:
         last_input = read_last_input(machine, pane)
-        start = last_input.offset if last_input else 0
         if last_input and not (follow or raw):
-            start += _echo_bytes(pane, journal, last_input)
+            return _read_behind_echo(machine, pane, journal, last_input)
+        start = last_input.offset if last_input else 0
     return _output(machine, pane, journal, start, follow=follow, raw=raw)
 
 
 def read_since_input(machine: Machine, session: str) -> tuple[str, Output]:
-    """The id of the last input, empty if nothing was ever typed, and what was printed since, without its echo."""
+    """The id of the last input, empty if nothing was ever typed, and what was printed since, without its echo. The cursor is
+    behind all that was looked at."""
     pane, journal = find_with_journal(machine, session, None)
     last_input = read_last_input(machine, pane)
-    start = last_input.offset + _echo_bytes(pane, journal, last_input) if last_input else 0
-    output = _output(machine, pane, journal, start, follow=False, raw=False)
+    end = finding.cursor_at(pane, journal.end())
+    if last_input is None:
+        output = _output(machine, pane, journal, 0, follow=False, raw=False)
+        assert isinstance(output, Output)
+        return "", output
+    output = _read_behind_echo(machine, pane, journal, last_input)
     assert isinstance(output, Output)
-    return last_input.id if last_input else "", output
+    return last_input.id, changed(output, cursor=end) if journal.streams else output
 
 
-def _echo_bytes(pane: Pane, journal: Journal, last_input: LastInput) -> int:
+def _read_behind_echo(
+    machine: Machine, pane: Pane, journal: Journal, last_input: LastInput
+) -> Output | Iterator[Output]:
+    """What was printed since an input, without its echo. Where that has only begun nothing is told, and the cursor stays before
+    it."""
+    start = last_input.offset
+    if journal.streams and not last_input.alternate:
+        part = journal.read(start, ECHO_BYTES)
+        count = 0 if part.truncated else _count_echo(pane, journal, last_input, part.data)
+        if count and count == len(part.data):
+            # what is printed by now may be the rest of the echo
+            found = Output(pane.name, "", finding.cursor_at(pane, start + count if b"\n" in part.data else start))
+            return Pieces(iter((found,))) if current().pieces else found
+        start += count
+    return _output(machine, pane, journal, start, follow=False, raw=False)
+
+
+def _count_echo(pane: Pane, journal: Journal, last_input: LastInput, printed: bytes) -> int:
     """Bytes at the beginning of what was printed since an input that only show what was typed."""
-    if not journal.streams or last_input.alternate:
-        return 0
-    part = journal.read(last_input.offset, ECHO_BYTES)
-    if part.truncated:
-        return 0
     from tmuxctl.reading.answers import printed_answer
 
     token = pane.spec.get("marks", "")
@@ -72,7 +89,7 @@ def _echo_bytes(pane: Pane, journal: Journal, last_input: LastInput) -> int:
     typed = printed_answer.TypedInput(
         last_input.typed, last_input.x, last_input.y, last_input.cols, last_input.rows, last_input.echo
     )
-    return printed_answer.find_output_start(part.data, typed, marked)
+    return printed_answer.find_output_start(printed, typed, marked)
 
 
 def log(
