@@ -14,12 +14,13 @@ from tmuxctl.model import State, is_addressable
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, format_cursor, pipe_command
 from tmuxctl.terminal.tmux.pane_io import PaneIO
-from tmuxctl.terminal.tmux.server import Outline, Pane
+from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Guard, GuardRefused
 from tmuxctl.untrusted import check_format
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
+    from tmuxctl.terminal.tmux.outlines import Outline
 
 T = TypeVar("T")
 
@@ -214,7 +215,9 @@ def list_panes(machine: Machine) -> list[Pane]:
 
 def list_outlines(machine: Machine) -> list[Outline]:
     """The same, of each only what tells whether one came, went or was changed, and what changes all the time."""
-    return _or_none(server.list_outlines, machine)
+    from tmuxctl.terminal.tmux import outlines
+
+    return _or_none(outlines.list_outlines, machine)
 
 
 def _or_none(list_all: Callable[[PaneIO], list[T]], machine: Machine) -> list[T]:

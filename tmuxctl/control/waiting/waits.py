@@ -14,7 +14,6 @@ from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, current, to_json, under
-from tmuxctl.reading.text.echo import holds_shown_line
 from tmuxctl.reading.text.patterns import let_blanks_end_rows
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import LastInput, ended_error
@@ -539,6 +538,8 @@ class Waiter:
             # where no prompt has to be seen, the screen of the look may be an older one
             pane, screen = found
             look = look._replace(screen=screen, x=pane.x, y=pane.y)
+        from tmuxctl.reading.text.echo import holds_shown_line
+
         start = max(given.offset, self.journal.end() - SHOWN_BYTES)
         if holds_shown_line(self.journal.read(start).data, look.screen, look.left, look.y, look.cols):
             self._behind_since = None

@@ -17,7 +17,7 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     `text` is what came after the input was sent, wrapped rows joined. A line that ends with a typed line is its echo: with
     `first` (the text reaches back to the input) the first such line for each; with `again` (the terminal echoed it while
     the program was busy, so that a line editor may show it a second time) also one more, if it stands behind something
-    that looks like a prompt. An echo of which only the beginning is there yet is cut out, too.
+    that looks like a prompt. With `first` an echo of which only the beginning is there yet is cut out, too.
     Blanks do not count: terminals and editors show tabs and wraps in their own ways.
     """
     wanted = typed_lines(typed)
@@ -26,8 +26,8 @@ def without_echo(text: str, typed: bytes, *, first: bool, again: bool) -> str:
     for prompt in [False] * first + [True] * again:
         for bare in wanted:
             behind = _cut_line(lines, bare, at, prompt=prompt)
-            if behind == at:
-                lines[-1] = _cut_begun_echo(lines[-1], bare, prompt=prompt)
+            if behind == at and not prompt:
+                lines[-1] = _cut_begun_echo(lines[-1], bare)
             at = behind
     return "\n".join(lines)
 
@@ -65,10 +65,9 @@ def _cut_line(lines: list[str], bare: str, start: int, *, prompt: bool) -> int:
     return start
 
 
-def _cut_begun_echo(line: str, bare: str, *, prompt: bool) -> str:
-    """The last line without the beginning of an echo, which stands behind a prompt or, without `prompt`, alone in the line."""
-    prompts = [found.end() for found in PROMPT.finditer(line[:LONGEST_PROMPT])]
-    for start in prompts if prompt else [0, *prompts]:
+def _cut_begun_echo(line: str, bare: str) -> str:
+    """The last line without the beginning of an echo, which stands alone in the line or behind a prompt."""
+    for start in (0, *(found.end() for found in PROMPT.finditer(line[:LONGEST_PROMPT]))):
         if (begun := strip_invisible(line[start:])) and bare.startswith(begun):
             return line[:start]
     return line

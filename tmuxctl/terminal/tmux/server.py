@@ -17,7 +17,7 @@ from tmuxctl.terminal.tmux.pane_io import PaneIO, field_format, session_target
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.versions import parse_version
 from tmuxctl.untrusted import fits, parse_json
-from tmuxctl.value import NamedTuple, Value, changed
+from tmuxctl.value import Value, changed
 
 MOMENT = r"[0-9]{1,15}(\.[0-9]{0,9})?"
 
@@ -206,33 +206,6 @@ def list_names(io: PaneIO) -> dict[str, NameOwner]:
     """The names that are taken on the server."""
     rows = io.list_values(("pane_dead", options.ID, "session_name"))
     return {name: NameOwner(dead == "1", session_id) for dead, session_id, name in rows}
-
-
-class Outline(NamedTuple):
-    """Of a session what tells whether one came, went or was changed, and what changes all the time."""
-
-    id: str
-    incarnation: str
-    name: str
-    dead: bool
-    tags: tuple[str, ...]
-    attached: int
-    active: int
-
-
-OUTLINE = (
-    options.ID, options.INCARNATION, "session_name", "pane_dead", options.TAGS, "session_attached", "window_activity",
-)  # fmt: skip
-
-
-def list_outlines(io: PaneIO) -> list[Outline]:
-    """The outline of every session of ours, hidden ones left out: a quarter of the work of `list_panes`."""
-    rows = (
-        Outline(*(READERS[field](value) for field, value in zip(OUTLINE, values, strict=True)))
-        for values in io.list_values(OUTLINE)
-        if values[0]
-    )
-    return [one for one in rows if not one.name.startswith("_")]
 
 
 def list_panes(io: PaneIO) -> list[Pane]:

@@ -22,7 +22,7 @@ from tmuxctl.value import changed
 if TYPE_CHECKING:
     from tmuxctl.control import Control
     from tmuxctl.results import Event
-    from tmuxctl.terminal.tmux.server import Outline
+    from tmuxctl.terminal.tmux.outlines import Outline
 
 
 class Feed:
