@@ -107,6 +107,11 @@ def _type(path: str, name: str, tally: Tally) -> None:
 def _read_all(path: str, reader: int, tally: Tally) -> None:
     last, tally.events[reader] = None, 0
     for event in _events(path, "/v1/events", tally):
+        if "id" not in event:
+            # the server tells why it ends the stream
+            if not tally.over.is_set():
+                tally.wrong.append(f"reader {reader}: {event}")
+            continue
         number = int(event["id"].split("-")[1])
         if last is not None and number not in (last, last + 1):
             tally.wrong.append(f"reader {reader}: after {last} came {number}")

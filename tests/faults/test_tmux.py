@@ -78,12 +78,7 @@ def test_a_server_that_does_not_understand_the_installed_tmux_is_told_and_not_to
     """As a server of 3.6 or later with the tmux of before, once that is installed again."""
     pid = control.show(control.new("t", LINES).name).pid
     monkeypatch.setenv("PATH", f"{place}/older:{os.environ['PATH']}")
-    older = place / "older" / "tmux"
-    older.parent.mkdir()
-    older.write_text(
-        '#!/bin/sh\n[ "$1" = -V ] && echo tmux 3.3a && exit\necho server exited unexpectedly >&2\nexit 1\n'
-    )
-    older.chmod(0o755)
+    _put_older_tmux(place / "older")
     with pytest.raises(Unreachable) as told:
         another().ls()
     assert told.value.reason == "other_version"
@@ -91,6 +86,28 @@ def test_a_server_that_does_not_understand_the_installed_tmux_is_told_and_not_to
     os.kill(pid or 0, 0)
     monkeypatch.setenv("PATH", os.environ["PATH"].removeprefix(f"{place}/older:"))
     assert [one.name for one in another().ls().sessions] == ["t"]
+
+
+@pytest.mark.on("pipe")
+def test_a_server_that_does_not_understand_the_installed_tmux_is_told_where_that_stops_answering(
+    control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, another: Callable[[], Control]
+) -> None:
+    """As on a busy machine, where the last question before the deadline gets no answer."""
+    control.new("t", LINES)
+    monkeypatch.setenv("PATH", f"{place}/older:{os.environ['PATH']}")
+    _put_older_tmux(place / "older", "echo >>$0.asked; [ $(wc -l <$0.asked) -gt 6 ] && sleep 30")
+    with pytest.raises(Unreachable) as told:
+        another().ls()
+    assert told.value.reason == "other_version"
+
+
+def _put_older_tmux(folder: Path, before: str = "") -> None:
+    """A tmux in this folder that the running server hangs up on; it runs the shell line `before` each time."""
+    folder.mkdir()
+    (folder / "tmux").write_text(
+        f'#!/bin/sh\n[ "$1" = -V ] && echo tmux 3.3a && exit\n{before}\necho server exited unexpectedly >&2\nexit 1\n'
+    )
+    (folder / "tmux").chmod(0o755)
 
 
 def test_doctor_tells_a_server_of_a_version_that_was_never_tried(control: Control) -> None:

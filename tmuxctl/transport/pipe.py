@@ -137,12 +137,14 @@ class PipeTransport:
         """A server whose socket file was deleted makes it anew on SIGUSR1 (tmux(1)); True once it answers again."""
         self._has_proc()
         status, pid, _ = self._run_script(format_call("revive", f"{self._state_home}/tmuxctl/{self.socket}"))
+        complaint = ""
         while status == 0:
             try:
                 self._run_list([("display-message", "-p", "")], None, max(0.1, deadline - time.monotonic()))
                 return True
             except Unreachable as error:
-                complaint = error.message
+                # the last one has little time: that it ran out tells less than what tmux said before
+                complaint = complaint if complaint and error.reason == "backend_timeout" else error.message
             if not any(row.lives for row in self.processes([int(pid)])):
                 return False
             if time.monotonic() > deadline:

@@ -117,7 +117,7 @@ class RequestGuard:
         self, application: Application, rules: AdmissionRules, log: RequestLog, stop: Callable[[], None] = lambda: None
     ) -> None:
         self.application, self.rules, self.log, self.stop = application, rules, log, stop
-        self.under_way = UnderWay()
+        self.limits = RequestLimits()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
@@ -132,7 +132,7 @@ class RequestGuard:
             if re.fullmatch(r"[A-Za-z0-9-]{8,64}", given, re.ASCII):
                 scope[REQUEST] = given
             scope[PRINCIPAL] = access = self._check(scope, headers)
-            with self.under_way.request_of(access.token), self.under_way.body(headers, receive) as body:
+            with self.limits.request_of(access.token), self.limits.body(headers, receive) as body:
                 await self.application(scope, body if scope["type"] == "http" else receive, answer)
         except TmuxctlError as error:
             await answer.refuse(error)
@@ -240,8 +240,8 @@ def read_headers(scope: Scope) -> dict[str, str]:
     return found
 
 
-class UnderWay:
-    """What is under way at once: requests by their token, and the bytes of bodies in memory."""
+class RequestLimits:
+    """How much may be under way at once: requests of a token, and bytes of bodies in memory."""
 
     def __init__(self) -> None:
         self.requests: dict[str, int] = {}
@@ -275,11 +275,11 @@ class UnderWay:
 class _Body:
     """The request's messages, as long as its body is neither too long nor too slow, nor too much for memory with the others."""
 
-    def __init__(self, under_way: UnderWay, headers: MutableMapping[str, str], receive: Receive) -> None:
+    def __init__(self, limits: RequestLimits, headers: MutableMapping[str, str], receive: Receive) -> None:
         declared = headers.get("content-length", "0")
         if not declared.isdecimal() or int(declared[:20]) > BODY_BYTES:
             raise _too_large()
-        self.under_way, self.receive = under_way, receive
+        self.limits, self.receive = limits, receive
         self.read = 0
         self.until: float | None = time.monotonic() + TIMING.http.body_seconds
 
@@ -294,10 +294,10 @@ class _Body:
             raise TooSlow("the body did not come in time", reason="slow_body", hint=hint) from None
         count = len(message.get("body", b""))
         self.read += count
-        self.under_way.body_bytes += count
+        self.limits.body_bytes += count
         if self.read > BODY_BYTES:
             raise _too_large()
-        if self.under_way.body_bytes > BODIES_BYTES:
+        if self.limits.body_bytes > BODIES_BYTES:
             raise Busy("too many large bodies are under way", reason="busy", hint="try again in a moment")
         if not message.get("more_body"):
             # from here on it tells only when the caller goes away
