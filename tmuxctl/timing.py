@@ -229,7 +229,7 @@ class PageTiming(Value):
     table_seconds: float = 1.0  # how often the table of `top` is made anew
     together_seconds: float = 0.1  # changes this close together are looked at together
     changed_seconds: float = 2.0  # how often `top` lists the sessions at most where only states change
-    rare_seconds: float = 10.0  # how often it lists them where none does, and no session comes or goes
+    rare_seconds: float = 20.0  # how often it lists them where none does, and no session comes or goes
     load_seconds: float = 0.5  # processor time is told as a share of at least this long
     view_seconds: float = 0.2  # how often the live view of a session is drawn at most
     passing_seconds: float = 0.03  # a session that is selected for less than this is not looked at

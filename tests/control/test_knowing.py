@@ -18,7 +18,7 @@ from programs import SHELL, program
 from tmuxctl.control import Control
 from tmuxctl.errors import DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State
-from tmuxctl.operations import Cancelled
+from tmuxctl.operations import Caller, Cancelled
 from tmuxctl.terminal.tmux import server
 from tmuxctl.timing import TIMING, Timing, WaitTiming
 from tmuxctl.value import changed
@@ -269,6 +269,21 @@ def test_watch_hears_of_new_sessions(control: Control, another: Callable[[], Con
     assert next(stream).session == "a"
     threading.Timer(0.1, lambda: control.new("b", SHELL)).start()
     assert events(stream, lambda one: one.session == "b")[-1].session == "b"
+
+
+def test_who_watches_all_sessions_from_one_of_them_is_not_told_of_that(
+    control: Control, another: Callable[[], Control]
+) -> None:
+    own = control.new("a", SHELL)
+    control.new("b", SHELL)
+    stream = another().call("watch", {}, caller=Caller(session=own.id))
+    assert next(stream).session == "b"
+    control.send("a", b"echo seen")
+    assert control.wait("a").matched
+    control.send("b", b"exit")
+    told = events(stream, lambda one: one.state is State.EXITED)
+    assert {one.session for one in told} == {"b"}
+    assert next(another().call("watch", {"session": ["a"]}, caller=Caller(session=own.id))).session == "a"
 
 
 def test_watch_asks_for_all_facts_only_where_a_session_came(

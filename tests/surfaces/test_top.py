@@ -408,7 +408,7 @@ class Told:
             for one in self.sessions
         ]
 
-    def call(self, name: str, arguments: Any, cancelled: Any = None) -> Any:
+    def call(self, name: str, arguments: Any, cancelled: Any = None, caller: Any = None) -> Any:
         if name == "watch":
             return iter(self.events)
         self.listed += 1

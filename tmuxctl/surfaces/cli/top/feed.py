@@ -3,6 +3,7 @@ where a state changed or a session came or went; loads of processes."""
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -13,7 +14,7 @@ from tmuxctl.control.sessions import finding
 from tmuxctl.control.sessions.summaries import format_time
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.model import Session
-from tmuxctl.operations import Call, under
+from tmuxctl.operations import Call, Caller, under
 from tmuxctl.surfaces.cli.top.meter import Meter
 from tmuxctl.surfaces.cli.top.pages import Load, Row
 from tmuxctl.terminal.tmux.journal import parse_cursor
@@ -30,6 +31,7 @@ class Feed:
 
     def __init__(self, control: Control, ring: Callable[[], None]) -> None:
         self._control, self._ring, self._timing = control, ring, control.machine.timing.page
+        self._caller = Caller(session=os.environ.get("TMUXCTL_SESSION"))
         self._meter = Meter(control.machine.transport.load, self._timing.load_seconds)
         self._over, self._poked = threading.Event(), threading.Event()
         self._sessions: tuple[Session, ...] = ()
@@ -137,7 +139,7 @@ class Feed:
     def _watch(self) -> None:
         while not self._over.is_set():
             with suppress(TmuxctlError):
-                for event in self._control.call("watch", {}, cancelled=self._over):
+                for event in self._control.call("watch", {}, cancelled=self._over, caller=self._caller):
                     self._hear(event)
             self._over.wait(self._timing.table_seconds)
 
