@@ -3,7 +3,6 @@ where a state changed or a session came or went; loads of processes."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -27,11 +26,12 @@ if TYPE_CHECKING:
 
 
 class Feed:
-    """All sessions, kept fresh by two threads. `ring` is called whenever there is something new to show."""
+    """All sessions, kept fresh by two threads. `ring` is called whenever there is something new to show. The session with the
+    id `own`, in which this is shown, is listed and not followed."""
 
-    def __init__(self, control: Control, ring: Callable[[], None]) -> None:
+    def __init__(self, control: Control, ring: Callable[[], None], own: str | None = None) -> None:
         self._control, self._ring, self._timing = control, ring, control.machine.timing.page
-        self._caller = Caller(session=os.environ.get("TMUXCTL_SESSION"))
+        self._caller = Caller(session=own)
         self._meter = Meter(control.machine.transport.load, self._timing.load_seconds)
         self._over, self._poked = threading.Event(), threading.Event()
         self._sessions: tuple[Session, ...] = ()

@@ -75,7 +75,7 @@ def check(options: Options, command: str = "top", hint: str = HINT) -> None:
 def run(control: Control, options: Options) -> None:
     """Show the table until the person quits."""
     terminal = Terminal(colors=colorful(sys.stdout, options))
-    feed = Feed(control, terminal.ring)
+    feed = Feed(control, terminal.ring, OWN_SESSION)
     # before anything is drawn: a failure is told as that of any command, and who stops us then (Ctrl-Z) stops no one
     # who is just opening a control client, for which other processes would have to wait
     feed.start()
