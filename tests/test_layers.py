@@ -33,6 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     (
         "alarm",
         "config",
+        "machines",
         "extensions",
         "search_cost",
         "program_profile",
@@ -60,6 +61,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("secret_values",),
         ("foreground",),
         ("machine",),
+        ("machines",),
         ("sessions",),
         ("observation",),
         ("output",),
@@ -103,6 +105,7 @@ HOT = (
     "profile_files",
     "results",
     "config",
+    "machines",
     "extensions",
     "search_cost",
     "plugin",

@@ -101,26 +101,46 @@ def _reach_first(function: F) -> F:
 
     @wraps(function)
     def reaching(service: Any, *arguments: Any, **options: Any) -> Any:
-        name = _session_argument(function) if hasattr(service, "reach") else ""
-        session = arguments[0] if arguments else options.get(name)
-        if not name or not isinstance(session, str):
+        if not hasattr(service, "reach"):
             return function(service, *arguments, **options)
-        service, session = service.reach(session)
-        if not arguments:
-            return function(service, **{**options, name: session})
-        return function(service, session, *arguments[1:], **options)
+        name, new = _session_argument(function)
+        if arguments and name == MACHINE:
+            arguments, options = arguments[1:], {**options, MACHINE: arguments[0]}
+        if MACHINE in options and options[MACHINE] is not None:
+            session: Any = ""
+            reached, _ = service.reach(f"{options.pop(MACHINE).removesuffix('/')}/")
+        else:
+            session = arguments[0] if arguments else options.get(name)
+            # the name of a new session leads to its machine, and to nothing that is there already
+            if name in ("", MACHINE) or not isinstance(session, str) or (new and "/" not in session):
+                return function(service, *arguments, **options)
+            reached, session = service.reach(session)
+            if arguments:
+                arguments = (session, *arguments[1:])
+            else:
+                options = {**options, name: session}
+        if reached is service:
+            return function(service, *arguments, **options)
+        return reached.carry_out(lambda: function(reached, *arguments, **options), session)
 
     return reaching  # type: ignore[return-value]  # it takes and gives what the method does
 
 
+MACHINE = "machine"
+"""The parameter that names another machine to work on."""
+
+
 @lru_cache(maxsize=256)
-def _session_argument(function: Callable[..., Any]) -> str:
-    """The name of the argument that is the session to work on: the first one, or none."""
+def _session_argument(function: Callable[..., Any]) -> tuple[str, bool]:
+    """The name of the argument that is the session to work on, the first one, or none; and whether that is a new one's."""
     code = function.__code__
     for name in code.co_varnames[1 : code.co_argcount][:1]:
+        if name == MACHINE:
+            return name, False
         kind = _find_kind(_evaluate_annotation(function.__annotations__[name], function))
-        return name if kind and kind.target and not kind.many else ""
-    return ""
+        new = kind is not None and kind.word == NEW_NAME
+        return (name, new) if new or (kind and kind.target and not kind.many) else ("", False)
+    return "", False
 
 
 class ValueKind(Value):
@@ -242,7 +262,10 @@ KINDS: dict[Any, ValueKind] = {str: TEXT, int: WHOLE, bool: TRUTH, tuple[str, ..
 
 SessionName = Annotated[str, ValueKind("name", TEXT.schema, _parse_text, target=True), "name or id of the session"]
 SessionNames = Annotated[tuple[str, ...], ValueKind("name", TEXTS.schema, _parse_texts, target=True)]
-NewName = Annotated[str, ValueKind("newname", {"type": "string"}, _parse_text)]
+NEW_NAME = "newname"
+"""The word of the kind that names a session which is not there yet."""
+
+NewName = Annotated[str, ValueKind(NEW_NAME, {"type": "string"}, _parse_text)]
 Input = Annotated[bytes, ValueKind("input", {"type": "string"}, parse_input, from_input=True)]
 Seconds = Annotated[float, ValueKind("duration", {"type": ["number", "string"]}, parse_seconds)]
 Factor = Annotated[float, ValueKind("factor", {"type": "number"}, _parse_factor)]

@@ -338,6 +338,13 @@ class CommandServerTiming(Value):
     retry_seconds: float = 0.05  # the pause where the kernel has no process or descriptor left for a caller
 
 
+class MachineTiming(Value):
+    """Reaching other machines."""
+
+    start_seconds: float = 20.0
+    """How long the first call to one may take: ssh gives up by itself before that, after ten seconds, and says why."""
+
+
 class AssertionTiming(Value):
     """Assertions of the pytest plugin."""
 
@@ -372,6 +379,7 @@ class Timing(Value):
     raw_terminal: RawTerminalTiming = RawTerminalTiming()
     command_server: CommandServerTiming = CommandServerTiming()
     assertion: AssertionTiming = AssertionTiming()
+    machine: MachineTiming = MachineTiming()
 
 
 class Limits(Value):

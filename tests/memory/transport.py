@@ -221,6 +221,9 @@ class MemoryTransport:
     def record_server(self, pid: int) -> None:
         pass
 
+    def starting_place(self) -> base.StartingPlace:
+        return base.read_own_place()
+
     def room(self, folder: str, pid: int | None) -> Resources:
         return Resources()
 
@@ -249,6 +252,9 @@ class MemoryTransport:
 
     def watch(self, folders: Sequence[str], pid: int | None = None, *, terminal: str = "") -> MemoryWatch:
         return MemoryWatch(self)
+
+    def wall(self) -> float:
+        return time.time()
 
     def clock(self) -> float:
         return time.monotonic() + self._ahead

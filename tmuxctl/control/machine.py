@@ -63,6 +63,7 @@ class Machine:
         timing: Timing = TIMING,
         limits: Limits = LIMITS,
         clock: Clock = CLOCK,
+        address: str = "",
     ) -> None:
         self.transport, self.io = transport, io or PaneIO(transport)
         self.settings = settings
@@ -76,18 +77,39 @@ class Machine:
         """The sessions a resident process listed and that may be told again, by their ids."""
         self.looks: dict[str, KeptLooks] | None = {} if resident else None
         """The last looks that a resident process took, by the session's id."""
+        self.address = address
+        """What stands before the name of a session of this machine; empty for the one that the process works on."""
+        self.reached: dict[str, Machine] = {}
+        """The other machines that were reached from here, by name."""
+        self.listed_only = False
+        """Whether only machines of `machines.toml` are reached: a caller of a server may not have it connect anywhere else."""
         self.questions: dict[str, str] = {}
         """The last question that this process noted in the timeline of a session: its id, by the session's."""
 
     @cached_property
     def holder(self) -> LeaseHolder:
         """Who we are to a lease."""
+        return self.new_holder()
+
+    def new_holder(self) -> LeaseHolder:
+        """One more writer of this process: threads are as many."""
         from tmuxctl.terminal.tmux.lease import LeaseHolder
 
-        return LeaseHolder.new()
+        return LeaseHolder.new(elsewhere=bool(self.address))
+
+    def address_of(self, session: str) -> str:
+        """What a session of this machine is called by who reached it."""
+        return f"{self.address}/{session}" if self.address else session
+
+    def close(self) -> None:
+        """End what is kept open, to this machine and to those that were reached from here; sessions go on."""
+        for one in self.reached.values():
+            one.transport.close()
+        self.reached.clear()
+        self.transport.close()
 
     def __enter__(self) -> Machine:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.transport.close()
+        self.close()

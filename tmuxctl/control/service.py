@@ -11,7 +11,7 @@ from functools import partial
 from inspect import unwrap
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from tmuxctl.control.lifecycle.reach import reach
+from tmuxctl.control.lifecycle.reach import on_one_machine, reach
 from tmuxctl.control.machine import Machine
 from tmuxctl.errors import Usage
 from tmuxctl.model import check_tags
@@ -62,6 +62,8 @@ ProfileChoice = Annotated[
 ]
 ProfileNames = Annotated[tuple[str, ...], ValueKind("profile", TEXTS.schema, TEXTS.parse)]
 ProfileList = Annotated[tuple[str, ...], ValueKind("profiles", NAMES.schema, NAMES.parse)]
+MachineName = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse)]
+MachineOption = Annotated[MachineName | None, "on this machine, as `MACHINE/NAME` says it"]
 OptionName = Annotated[str, ValueKind("option", TEXT.schema, TEXT.parse)]
 PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "the name of the plugin"]
 PluginNames = Annotated[tuple[str, ...], ValueKind("plugin", TEXTS.schema, TEXTS.parse)]
@@ -150,13 +152,22 @@ class Control:
         )
 
     def reach(self, session: str) -> tuple[Control, str]:
-        """The operations on the server that a session is on, and its name there: `reach.reach`."""
+        """The operations on the server that a session is on, and its name there: `reach.reach`. `MACHINE/` alone leads to that
+        machine, and to no session of it."""
         machine, name = reach(self.machine, session)
         return (self if machine is self.machine else Control.of(machine)), name
 
+    def carry_out(self, call: Callable[[], Any], session: str = "") -> Any:
+        """What `call`, one on this machine, gives to who reached it from another one: each session by its address."""
+        if not self.machine.address:
+            return call()
+        from tmuxctl.control.machines import addresses
+
+        return addresses.carry_out(self.machine.address, call, session)
+
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""
-        self.machine.transport.close()
+        self.machine.close()
         searching = sys.modules.get("tmuxctl.control.waiting.searching")
         if searching is not None:
             searching.close()
@@ -780,6 +791,7 @@ class Control:
             "new db -- sqlite3 shop.db",
             "new -- python3 -q",
             "new task --worktree task-1 --sandbox -- bash",
+            "new web1/job -- make",
             "new build --cwd ~/src --lifetime 2h -- make",
             "new fix --candidates claude,codex,gemini",
             "new fix --candidates claude,codex --route cheapest --dry-run",
@@ -832,6 +844,7 @@ class Control:
             "the order in which candidates are tried: as given, the cheapest first, or in turn",
         ] = "first",
         rec: Annotated[bool, "record it from its start on: see `rec`"] = False,
+        machine: MachineOption = None,
         wait: Annotated[bool, "wait until it is ready, asks, has ended, or has been busy for 2 s"] = True,
         dry_run: Annotated[bool, "print what would be done, and do nothing"] = False,
     ) -> Session | results.Plan:
@@ -880,7 +893,7 @@ class Control:
         right="create",
         passes_status=True,
         waiting=Waiting("{program} in {names} to end", transient=True),
-        examples=("run -- make test", "run --timeout 10m -- ./deploy.sh"),
+        examples=("run -- make test", "run --timeout 10m -- ./deploy.sh", "run --machine web1 -- df -h"),
     )
     def run(
         self,
@@ -894,6 +907,7 @@ class Control:
         with_: Annotated[tuple[str, ...], "apply a plugin: NAME, NAME=VALUE or NAME:option=value"] = (),
         timeout: Annotated[Seconds | None, "end the program after this long (default: none; in a sandbox 1h)"] = None,
         max_bytes: Annotated[Bytes, "return at most this much of the output"] = 64 << 20,
+        machine: MachineOption = None,
     ) -> results.Ran:
         """Run a program in a new session, print its output, and remove the session.
 
@@ -919,10 +933,11 @@ class Control:
     @_sessions(
         right="read",
         rows=True,
-        examples=("ls", "ls --state input", "ls --tag nightly -F '{name}\\t{state}'", "ls --json"),
+        examples=("ls", "ls --state input", "ls --tag nightly -F '{name}\\t{state}'", "ls --json", "ls web1/"),
     )
     def ls(
         self,
+        machine: Annotated[MachineName | None, "list those of this machine: NAME, or NAME/"] = None,
         *,
         state: Annotated[
             StateFilter | None,
@@ -1060,8 +1075,12 @@ class Control:
         """
         from tmuxctl.control.lifecycle import restoring
 
-        # what it names is lost, and so nowhere else
-        return restoring.restore(self.machine, session, dry_run=dry_run, timeout=timeout)
+        # what it names is lost: on its machine it is nowhere but there
+        place, session = on_one_machine(self.machine, session)
+        restored: results.Restored = Control.of(place).carry_out(
+            lambda: restoring.restore(place, session, dry_run=dry_run, timeout=timeout)
+        )
+        return restored
 
     @_sessions(right="write", idempotent=True, examples=("sync", "sync topic"))
     def sync(
@@ -1074,7 +1093,9 @@ class Control:
         """
         from tmuxctl.control.lifecycle import ending
 
-        return ending.sync(self.machine, session)
+        place, session = on_one_machine(self.machine, session)
+        brought: results.Synced = Control.of(place).carry_out(lambda: ending.sync(place, session))
+        return brought
 
     @_sessions(right="kill", idempotent=True, examples=("prune --dry-run", "prune"))
     def prune(

@@ -6,8 +6,11 @@ nothing of ours installed (pipe.py; over ssh the same). Callers do not distingui
 
 from __future__ import annotations
 
+import os
+import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -137,6 +140,40 @@ class Probe(Value):
     kernel: Kernel | None
 
 
+class StartingPlace(Value):
+    """From where programs start on a machine that are told nothing else: the variables they inherit, the folder, and how many
+    descriptors each may open (None: not told)."""
+
+    environment: Mapping[str, str]
+    folder: str
+    descriptors: int | None = None
+
+    @property
+    def user_shell(self) -> str:
+        """The program that a user logs in with."""
+        return self.environment.get("SHELL") or "/bin/sh"
+
+    def expand(self, path: str) -> str:
+        """The absolute path, `~` written out."""
+        home = self.environment.get("HOME", "")
+        if self.environment is os.environ:
+            path = os.path.expanduser(path)
+        elif home and (path == "~" or path.startswith("~/")):
+            path = home + path[1:]
+        return posixpath.join(self.folder, path).rstrip("/") or "/"
+
+
+def read_own_place() -> StartingPlace:
+    """The starting place of this process."""
+    import resource
+
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    folder = ""
+    with suppress(FileNotFoundError):
+        folder = os.getcwd()
+    return StartingPlace(os.environ, folder, soft if soft != resource.RLIM_INFINITY else None)
+
+
 class Watch(Protocol):
     """Sleeps until something happens to the watched journals or processes."""
 
@@ -167,6 +204,9 @@ class Transport(Protocol):
     @property
     def home(self) -> str:
         """The absolute folder of this server's state there: `$XDG_STATE_HOME/tmuxctl/SOCKET`, made 0700 when missing."""
+
+    def starting_place(self) -> StartingPlace:
+        """From where programs start there."""
 
     def run(
         self,
@@ -256,6 +296,9 @@ class Transport(Protocol):
     def clock(self) -> float:
         """The machine's monotonic clock in seconds, the same for every process there."""
 
+    def wall(self) -> float:
+        """The machine's wall clock in seconds: to compare with `File.modified`, and with the times that tmux tells."""
+
     def close(self) -> None:
         """End what the transport keeps open. Sessions go on."""
 
@@ -331,6 +374,7 @@ FAILURES: Sequence[tuple[str, type[TmuxctlError], str, str]] = (
     (r"fork failed: No space left|forkpty|openpty|out of pty", Failed, "no_ptys", "end some sessions: tmuxctl kill NAME"),
     (r"fork failed", Failed, "no_processes", "end some programs, or raise the process limit"),
     (r"Too many open files|too many open files", Failed, "no_descriptors", "end some sessions: tmuxctl kill NAME"),
+    (r"need UTF-8 locale|invalid LC_ALL", Failed, "no_utf8", "it needs a UTF-8 locale: locale -a lists them; C.UTF-8 will do"),
     (r"unknown command|unknown option|unknown flag|usage:", Failed, "tmux_too_old", "it needs tmux 3.2 or later: tmuxctl doctor"),
 )  # fmt: skip
 

@@ -66,6 +66,9 @@ class LocalTransport:
         self._names: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
         """What a resident process knows of folders: which one it was, when it last changed, and the names that were there then."""
 
+    def starting_place(self) -> base.StartingPlace:
+        return base.read_own_place()
+
     @property
     def home(self) -> str:
         if not self._home:
@@ -466,6 +469,9 @@ class LocalTransport:
         found = notify.watch(folders, pid, terminal=terminal)
         current().wake_by(found.close)
         return found
+
+    def wall(self) -> float:
+        return time.time()
 
     def clock(self) -> float:
         return time.monotonic()

@@ -12,13 +12,24 @@ import os
 import re
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
-from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watched, shell_word
+from tmuxctl.transport.base import (
+    Command,
+    File,
+    Probe,
+    Process,
+    ProcessLoad,
+    Quota,
+    Resources,
+    StartingPlace,
+    Watched,
+    shell_word,
+)
 from tmuxctl.transport.notify import PollingWatch
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import (
@@ -38,13 +49,17 @@ from tmuxctl.transport.shell import (
 
 PIECE = 4 * 1024 * 1024
 
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
 ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
 
 
 class PipeTransport:
     """A machine behind `argv`, a command that runs sh on its standard input: `("ssh", "HOST", "sh")`, or sh itself.
 
-    The shell is started by the first call, and anew after one that timed out. `config` is the server's tmux.conf.
+    The shell is started by the first call, and anew after one that timed out; a call that starts it takes at least
+    `start_seconds` before it times out. `config` is the server's tmux.conf. `elsewhere`: programs start with the variables and
+    in the folder of the shell, not of this process. `explain` makes of the end of the shell what it means.
     """
 
     def __init__(
@@ -55,6 +70,9 @@ class PipeTransport:
         socket: str = "tmuxctl",
         tmux: str = "tmux",
         config: bytes = b"",
+        elsewhere: bool = False,
+        start_seconds: float = 0.0,
+        explain: Callable[[Unreachable], TmuxctlError] | None = None,
     ) -> None:
         self.machine = machine
         self.pid: int | None = None
@@ -69,6 +87,9 @@ class PipeTransport:
         self._architecture = ""
         self._clock_offset: float | None = None
         self._home = ""
+        self._elsewhere, self._start_seconds, self._explain = elsewhere, start_seconds, explain
+        self._place: StartingPlace | None = None
+        self._wall_offset = 0.0
 
     @property
     def home(self) -> str:
@@ -80,6 +101,16 @@ class PipeTransport:
             self.make_folder(f"{parent}/{self.socket}")
             self._home = f"{parent}/{self.socket}"
         return self._home
+
+    def starting_place(self) -> StartingPlace:
+        if not self._elsewhere:
+            return base.read_own_place()
+        if self._place is None:
+            folder, descriptors, variables = self._call_function("place").split(b"\n", 2)
+            self._place = StartingPlace(
+                _parse_variables(variables), os.fsdecode(folder), int(descriptors) if descriptors.isdigit() else None
+            )
+        return self._place
 
     # tmux
 
@@ -296,6 +327,10 @@ class PipeTransport:
         self._has_proc()
         return time.monotonic() + (self._clock_offset or 0.0)
 
+    def wall(self) -> float:
+        self._has_proc()
+        return time.time() + (self._wall_offset if self._elsewhere else 0.0)
+
     def close(self) -> None:
         with self._lock:
             if self._shell:
@@ -308,11 +343,13 @@ class PipeTransport:
         """Whether there is a /proc, after asking once for what stays the same over there."""
         if not self._state_home:
             sent = time.monotonic()
-            uptime, self._architecture, state = (
-                self._call_function("facts").decode(errors="surrogateescape").split("\n", 2)
+            uptime, self._architecture, now, state = (
+                self._call_function("facts").decode(errors="surrogateescape").split("\n", 3)
             )
             middle = (sent + time.monotonic()) / 2
             self._clock_offset = float(uptime) - middle if uptime != "-" else None
+            if told := ENTRY.match(f"{now}\n".encode(errors="surrogateescape")):
+                self._wall_offset = _parse_time(told[3], told[4]) - (time.time() - (time.monotonic() - middle))
             self._state_home = state
         return self._clock_offset is not None
 
@@ -330,13 +367,14 @@ class PipeTransport:
 
         `private` gives it output files of its own: what it leaves running may go on writing to them.
         """
-        if not self._lock.acquire(timeout=timeout):
+        if not self._lock.acquire(timeout=max(timeout, self._start_seconds)):
             raise _timeout_error(self.machine, timeout)
         try:
             self._serial += private
             nonce, serial = os.urandom(12).hex(), self._serial if private else 0
             if self._shell is None or self._shell.ended:
                 self._end_shell()
+                timeout = max(timeout, self._start_seconds)
                 self._shell = RemoteShell(self._argv, PRELUDE.encode())
             request = b"" if data is None else format_data(data)
             source = '"$T/d"' if data is not None else "/dev/null"
@@ -349,6 +387,9 @@ class PipeTransport:
         except TimeoutError:
             self._end_shell()
             raise _timeout_error(self.machine, timeout) from None
+        except Unreachable as error:
+            self._end_shell()
+            raise self._explain(error) if self._explain else error from None
         except BaseException:
             self._end_shell()
             raise
@@ -359,6 +400,25 @@ class PipeTransport:
         if self._shell:
             self._shell.end()
             self._shell = None
+
+
+LOCALES = ("LC_CTYPE", "LANG")
+
+CONNECTION = frozenset(
+    {"SSH_CLIENT", "SSH_CONNECTION", "SSH_ORIGINAL_COMMAND", "SSH_TTY", "SHLVL", "PWD", "OLDPWD", "_"}
+)
+"""Variables that are true of the shell at the end of the pipe alone."""
+
+
+def _parse_variables(printed: bytes) -> dict[str, str]:
+    """The variables that programs start with, from what env(1) prints."""
+    pairs = (os.fsdecode(one).partition("=") for one in printed.split(b"\0"))
+    found = {name: value for name, equals, value in pairs if equals and name not in CONNECTION and NAME.fullmatch(name)}
+    locale = next((found[name] for name in LOCALES if found.get(name)), "")
+    if found.get("LC_ALL") == "C.UTF-8" and re.search(r"utf-?8$", locale, re.IGNORECASE):
+        # the way there sets it, for a machine that names no locale of UTF-8
+        del found["LC_ALL"]
+    return found
 
 
 def _parse_time(seconds: bytes, precise: bytes) -> float:

@@ -20,6 +20,9 @@ from tmuxctl.transport.groups import LEAVE
 
 LINE = 16 * 1024
 
+LAST_WORDS = 0.5
+"""Seconds that the complaint of a shell that ended is waited for."""
+
 # Exit statuses by which the functions below name a failure (sysexits.h: NOINPUT, CANTCREAT, IOERR, TEMPFAIL, NOPERM)
 MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND, STRANGE, OPEN, UNMADE = 66, 73, 74, 75, 77, 78, 79, 80, 81, 82
 
@@ -56,7 +59,8 @@ facts() {
     *) say 82 "there is no HOME" ;;
   esac
   up=-; [ ! -r /proc/uptime ] || read -r up rest </proc/uptime
-  printf '%s\n%s\n%s' "$up" "$(uname -m)" "$state"
+  # the file that this very call prints to began now
+  printf '%s\n%s\n%s\n%s' "$up" "$(uname -m)" "$(look "$T/o0")" "$state"
 }
 folder() {
   [ -d "$1" ] || mkdir -p -- "$1" || exit 82
@@ -232,6 +236,9 @@ revive() {
     printf %s "$pid"
 }
 leave() { LEAVE :; }
+place() {
+  pwd; ulimit -Sn; env -0 2>/dev/null || env | tr '\n' '\0'
+}
 record() {
   begun "$2" && printf '%s %s\n' "$2" "$now" >"$1/server.new" && flush durable "$1/server.new" &&
     mv -f -- "$1/server.new" "$1/server"
@@ -284,6 +291,7 @@ class RemoteShell:
             with suppress(BlockingIOError):
                 data = os.read(self._output, 256 * 1024)
                 if not data:
+                    self._read_last_complaint(deadline)
                     reason = self._complaint.decode(errors="replace").strip() or "the shell over there ended"
                     raise Unreachable(reason, reason="no_machine")
                 received += data
@@ -314,6 +322,17 @@ class RemoteShell:
             self._complaint = (self._complaint + data)[-4096:]
             if not data:
                 self._errors = -1
+
+    def _read_last_complaint(self, deadline: float) -> None:
+        """Read what it said of its end; a process that it left behind may hold the pipe, so this waits for a moment only."""
+        until = min(deadline, time.monotonic() + LAST_WORDS)
+        waiting = select.poll()
+        waiting.register(self._errors, select.POLLIN) if self._errors >= 0 else None
+        while self._errors >= 0 and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
+            data = os.read(self._errors, 4096)
+            self._complaint = (self._complaint + data)[-4096:]
+            if not data:
+                return
 
     def close(self) -> None:
         """Let it end by itself (it then removes its temporary folder), or end it."""

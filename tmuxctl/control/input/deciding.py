@@ -12,7 +12,6 @@ from tmuxctl.model import State
 from tmuxctl.operations import current
 from tmuxctl.results import Asking, Decided, Option
 from tmuxctl.terminal.input.paste import LastInput, ended_error
-from tmuxctl.terminal.tmux import lease
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.vocabulary import EvidenceKind, InputKind
@@ -60,7 +59,7 @@ def decide(
     if option is None and secret is None:
         return _build_decided(tracker, asking, None)
     # each decision is a writer of its own: of two at once the second observes again before it answers
-    holder = lease.LeaseHolder.new()
+    holder = machine.new_holder()
     with sending.hold_lease(machine, tracker.observer.pane, holder):
         while not sending.is_untouched(machine, tracker):
             asking = _await_question(tracker, id or asking.id)

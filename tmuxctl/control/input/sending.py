@@ -188,7 +188,7 @@ def press_named(
 def _press_in_parts(machine: Machine, pane: Pane, parts: Sequence[Sequence[str]], write_id: str) -> Written:
     """Press the keys of one write with a pause behind each part, in which no other writer may type. A write
     that is repeated with its id presses only what was not pressed."""
-    holder = lease.LeaseHolder.new()
+    holder = machine.new_holder()
     result = "dup"
     with hold_lease(machine, pane, holder):
         done = count_parts_done(machine, pane, write_id)

@@ -71,7 +71,7 @@ def send_to_input_box(machine: Machine, pane: Pane, write: Write, profile: Profi
     from tmuxctl.control.waiting.waits import asks
 
     observer = Observer(machine, pane)
-    holder = lease.LeaseHolder.new()
+    holder = machine.new_holder()
     with sending.hold_lease(machine, pane, holder):
         done = sending.count_parts_done(machine, pane, write.id)
         if done > 1:

@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import threading
-import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -107,7 +106,7 @@ class PreparedSession(NamedTuple):
 
 def new(machine: Machine, request: SessionRequest) -> Session:
     """Start the program and return its session; every step before tmux is undone if a later one fails."""
-    request = with_profile(request, machine.known)
+    request = with_profile(machine, request, machine.known)
     while True:
         try:
             return _create_session(machine, request)
@@ -141,7 +140,7 @@ def _archive_namesakes(machine: Machine, made: PreparedSession, taken: Mapping[s
     from tmuxctl.control.lifecycle import ending
 
     folders = machine.transport.files(f"{machine.transport.home}/{layout.SESSIONS}")
-    before = time.time() - machine.timing.session.unfinished_seconds
+    before = machine.clock.wall() - machine.timing.session.unfinished_seconds
     for session_id in folders.keys() - {made.id} - {one.id for one in taken.values()}:
         ending.remove_launcher(machine, session_id, before=before)
         # a folder without a started session may be that of another `new` under way, which will find the name taken
@@ -171,11 +170,11 @@ def plan(machine: Machine, request: SessionRequest) -> Plan:
     """What `new` would do; nothing is written and nothing starts."""
     from tmuxctl.results import Plan
 
-    request = with_profile(request)
-    name = _default_name(request) if request.name is None else check_name(request.name)
+    request = with_profile(machine, request)
+    name = _default_name(machine, request) if request.name is None else check_name(request.name)
     made = prepare_session(machine, request, name, dry_run=True)
     undo_plugins(made)
-    commands = _tmux_commands(made)
+    commands = _tmux_commands(machine, made)
     return Plan(
         name=name,
         profile=request.resolved.name if request.resolved else None,
@@ -190,14 +189,14 @@ def plan(machine: Machine, request: SessionRequest) -> Plan:
     )
 
 
-def with_profile(request: SessionRequest, known: KnownProfiles | None = None) -> SessionRequest:
+def with_profile(machine: Machine, request: SessionRequest, known: KnownProfiles | None = None) -> SessionRequest:
     """What is wanted together with its profile, and with the profile's command where none was given; `known` as
     `choose_profile`."""
     if request.profile == "none":
         return request
     from tmuxctl.control.sessions import chosen_profile
 
-    found = chosen_profile.choose_profile(request.profile, request.command or (_user_shell(),), known)
+    found = chosen_profile.choose_profile(request.profile, request.command or (_user_shell(machine),), known)
     named = found.command if found and request.profile != "auto" else ()
     return request._replace(resolved=found, command=request.command or named)
 
@@ -208,12 +207,13 @@ def prepare_session(machine: Machine, request: SessionRequest, name: str, *, dry
     settings, profile = machine.settings, request.resolved or Profile("")
     plugins = _load_plugins(request.plugins)
     clean = request.clean_env or any(one.clean_env for one, _ in plugins)
-    base = launch.select_environment(os.environ, clean=clean) if request.base is None else request.base
+    place = machine.transport.starting_place()
+    base = launch.select_environment(place.environment, clean=clean) if request.base is None else request.base
     env = {**base, **profile.env, **request.env}
     check_environment(request.env)
     request = request._replace(
-        command=request.command or (_user_shell(),),
-        cwd=os.path.join(os.getcwd(), os.path.expanduser(request.cwd or "")).rstrip("/") or "/",
+        command=request.command or (place.user_shell,),
+        cwd=place.expand(request.cwd or ""),
         size=request.size or profile.size or str(settings.tmux_size),
         history=settings.tmux_history if request.history is None else request.history,
         tags=tuple(check_tag(tag) for tag in dict.fromkeys(request.tags)),
@@ -371,7 +371,7 @@ def _choose_name(
 ) -> tuple[str, server.Pane | None]:
     """The name to take, or the session to reuse instead."""
     if request.name is None:
-        first = _default_name(request)
+        first = _default_name(machine, request)
         names = (first, *(f"{first}-{number}" for number in range(2, 10_000)))
         adopted = _adopted_names(machine)
         return next(name for name in names if name not in taken and name not in adopted), None
@@ -399,14 +399,14 @@ def exists_error(name: str, dead: bool, command: Sequence[str]) -> Conflict:
     return Conflict(f"a session named {name} exists{state}", reason="exists", hint=f"{use}; or replace it: {replace}")
 
 
-def _default_name(request: SessionRequest) -> str:
-    program = os.path.basename(request.command[0] if request.command else _user_shell())
+def _default_name(machine: Machine, request: SessionRequest) -> str:
+    program = os.path.basename(request.command[0] if request.command else _user_shell(machine))
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", program).strip("-_")[:50]
     return plain or "session"
 
 
-def _user_shell() -> str:
-    return os.environ.get("SHELL") or "/bin/sh"
+def _user_shell(machine: Machine) -> str:
+    return machine.transport.starting_place().user_shell
 
 
 def as_login_shell(command: tuple[str, ...]) -> tuple[str, ...]:
@@ -494,9 +494,11 @@ def write_files(machine: Machine, made: PreparedSession) -> None:
         transport.put(f"{made.folder}/{name}", data)
     # a session that is restored goes on with its journal
     offset, size = Journal(transport, made.folder).end(), made.spec.size
-    Timeline(transport, made.folder).add(Moment(MomentKind.SIZE, offset, time.time(), cols=size.cols, rows=size.rows))
+    Timeline(transport, made.folder).add(
+        Moment(MomentKind.SIZE, offset, machine.clock.wall(), cols=size.cols, rows=size.rows)
+    )
     script = launch.launcher_script(
-        made.spec, made.folder, made.id, socket=transport.socket, descriptors=_descriptor_limit()
+        made.spec, made.folder, made.id, socket=transport.socket, descriptors=transport.starting_place().descriptors
     )
     transport.put(f"{made.folder}/{layout.LAUNCHER}", script.encode(errors="surrogateescape"))
 
@@ -548,21 +550,14 @@ def _run_beside(work: Callable[[], None]) -> Iterator[None]:
         raise errors[0]
 
 
-def _descriptor_limit() -> int | None:
-    import resource
-
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return soft if soft != resource.RLIM_INFINITY else None
-
-
-def _tmux_commands(made: PreparedSession) -> list[Any]:
+def _tmux_commands(machine: Machine, made: PreparedSession) -> list[Any]:
     about = launch.format_facts(made.spec, made.asked)
     return launch.creation_commands(
         made.spec,
         made.folder,
         made.id,
         incarnation=made.incarnation,
-        created=time.time(),
+        created=machine.clock.wall(),
         about=about,
         tags=made.asked["tags"],
     )
@@ -570,7 +565,7 @@ def _tmux_commands(made: PreparedSession) -> list[Any]:
 
 def _create_in_tmux(machine: Machine, made: PreparedSession) -> server.Pane:
     try:
-        reply = machine.transport.create(_tmux_commands(made))
+        reply = machine.transport.create(_tmux_commands(machine, made))
     except Conflict as error:
         if error.reason == "exists":
             raise exists_error(made.spec.name, False, made.spec.argv) from None

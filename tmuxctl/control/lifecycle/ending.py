@@ -7,9 +7,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tmuxctl.control.lifecycle.reach import reach
+from tmuxctl.control.lifecycle.reach import by_machine, reach
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import SessionSpec, parse_size
@@ -21,6 +21,7 @@ from tmuxctl.terminal.tmux import layout, options, server
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Command, Guard, GuardRefused
 from tmuxctl.untrusted import NewerFormat, to_record
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
@@ -42,26 +43,35 @@ def kill(
         )
     if everything == bool(names):
         raise Usage("name the sessions to kill, or give --all", reason="missing", hint="tmuxctl ls")
-    foreign_panes: list[tuple[Machine, Pane]] = []
     if everything:
         panes = finding.list_panes(machine)
-        lost = records.list_lost(machine, panes)
+        meant = {machine: _Meant(panes, records.list_lost(machine, panes), [])}
     else:
         try:
-            panes, lost, foreign_panes = _find_named(machine, names, force)
+            meant = {place: _find_named(place, there, force) for place, there in by_machine(machine, names).items()}
         except TmuxctlError as error:
             error.message += "; nothing was killed" if len(names) > 1 else ""
             raise
-    _check_readable(machine, lost)
-    ended = end_sessions(machine, panes, signal=word, grace=grace, force=force)
-    ended += [_end_foreign(place, pane, word, grace) for place, pane in foreign_panes]
-    ended += end_lost(machine, lost, signal=word, grace=grace, force=force)
+    for place, found in meant.items():
+        _check_readable(place, found.lost)
+    ended: list[End] = []
+    for place, found in meant.items():
+        there = end_sessions(place, found.panes, signal=word, grace=grace, force=force)
+        there += [_end_foreign(other, pane, word, grace) for other, pane in found.foreign]
+        there += end_lost(place, found.lost, signal=word, grace=grace, force=force)
+        ended += [changed(one, session=place.address_of(one.session)) for one in there]
     return Killed(tuple(ended))
 
 
-def _find_named(
-    machine: Machine, names: Sequence[str], force: bool
-) -> tuple[list[Pane], list[Session], list[tuple[Machine, Pane]]]:
+class _Meant(NamedTuple):
+    """What of one machine is to be ended: sessions that run, lost ones, and panes of other tmux servers."""
+
+    panes: list[Pane]
+    lost: list[Session]
+    foreign: list[tuple[Machine, Pane]]
+
+
+def _find_named(machine: Machine, names: Sequence[str], force: bool) -> _Meant:
     """What is to be ended, by name: sessions that run, lost ones, and with `force` panes of other servers."""
     panes: list[Pane] = []
     lost: list[Session] = []
@@ -83,7 +93,7 @@ def _find_named(
         from tmuxctl.control.lifecycle import adopting
 
         raise adopting.foreign_error(foreign_panes[0][1].name)
-    return list({pane.id: pane for pane in panes}.values()), lost, foreign_panes
+    return _Meant(list({pane.id: pane for pane in panes}.values()), lost, foreign_panes)
 
 
 def _end_foreign(machine: Machine, pane: Pane, signal: str, grace: float) -> End:
@@ -235,7 +245,11 @@ def write_ended_record(machine: Machine, session_id: str, about: dict[str, Any])
     """Write a session's ended record. It tells that plugins have still to clean up: if this process dies before they did,
     `prune` lets them."""
     plugins = records.read_spec(machine, session_id).get("asked", {}).get("applied")
-    about = {**about, "ended": summaries.format_time(time.time()), "left": ["not cleaned up"] if plugins else []}
+    about = {
+        **about,
+        "ended": summaries.format_time(machine.clock.wall()),
+        "left": ["not cleaned up"] if plugins else [],
+    }
     with suppress(TmuxctlError, OSError):
         _put_ended_record(machine, f"{layout.SESSIONS}/{session_id}", about)
 
@@ -329,7 +343,7 @@ def remove_old_records(machine: Machine) -> None:
     if keep is None:
         return
     for name, about in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}").items():
-        if about.modified < time.time() - keep:
+        if about.modified < machine.clock.wall() - keep:
             with suppress(NewerFormat):
                 records.read_spec(machine, name, layout.ENDED_SESSIONS)
                 if not records.read_ended_record(machine, name).get("left"):
@@ -419,7 +433,7 @@ def _remove_unfinished(machine: Machine) -> None:
     """Remove what processes that died left unfinished: folders of sessions that tmux had not started yet, and files that
     were not renamed to their names."""
     transport = machine.transport
-    before = time.time() - machine.timing.session.unfinished_seconds
+    before = machine.clock.wall() - machine.timing.session.unfinished_seconds
     folders = [transport.home]
     for name, about in transport.files(f"{transport.home}/{layout.SESSIONS}").items():
         folder = f"{transport.home}/{layout.SESSIONS}/{name}"

@@ -9,7 +9,7 @@ from tmuxctl.control.sessions.finding import FOLDER_GONE, GONE, find_with_input,
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.control.sessions.records import list_ended, list_lost, session_folder
 from tmuxctl.control.sessions.summaries import describe_session, summarize
-from tmuxctl.errors import Exited, Unreachable
+from tmuxctl.errors import Exited, Unreachable, Usage
 from tmuxctl.evidence import NONE
 from tmuxctl.model import Session, State, check_tag, with_status
 from tmuxctl.terminal.tmux import layout
@@ -73,7 +73,12 @@ def ls(
 
 
 def _list_elsewhere(machine: Machine, everywhere: bool) -> list[Session]:
-    """What is adopted, and if it is wanted the panes of other servers."""
+    """What is adopted, and if it is wanted the panes of other servers. Both are reached from their own machine alone."""
+    if machine.address and everywhere:
+        hint = f"the sessions of {machine.address}: tmuxctl ls {machine.address}/"
+        raise Usage("--all-sockets lists this machine's own tmux servers", reason="bad_option", hint=hint)
+    if machine.address:
+        return []
     if not everywhere and not machine.transport.files(f"{machine.transport.home}/{layout.ADOPTED}"):
         return []
     from tmuxctl.control.lifecycle import adopting

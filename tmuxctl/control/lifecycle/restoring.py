@@ -243,9 +243,13 @@ def read_kept_session(machine: Machine, lost: Session) -> KeptSession:
 def recover_environment(machine: Machine, kept: KeptSession) -> RecoveredVariables:
     """The variables the session had, as far as they can be had again. Failed `secret_missing` if that leaves out one it was
     given; what only came along may be missing."""
-    timing = machine.timing.session
+    timing, place = machine.timing.session, machine.transport.starting_place()
     variables = kept_environment.recover_variables(
-        kept.spec["env"], login=lambda: login_shell.login_variables(timing), profile=lambda: _profile_variables(kept)
+        kept.spec["env"],
+        place.environment,
+        # of another machine its shell's variables are all that is known: that shell was a login's
+        login=lambda: place.environment if machine.address else login_shell.login_variables(timing),
+        profile=lambda: _profile_variables(kept),
     )
     if variables.wanted:
         raise SecretMissing(

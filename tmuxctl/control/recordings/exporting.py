@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections import deque
 from collections.abc import Callable
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 from tmuxctl.control.recordings import casts, played
 from tmuxctl.control.recordings.recording import CastEvent, Recording, pace
 from tmuxctl.errors import Usage
+from tmuxctl.machines import MACHINE
+from tmuxctl.model import NAME
 from tmuxctl.results import Exported
 
 if TYPE_CHECKING:
@@ -27,9 +30,13 @@ GIF_RATE = 10.0
 """Screens a second of a GIF: it is large, and programs show no more than fifty."""
 
 
+ADDRESS = re.compile(rf"{MACHINE.pattern}/{NAME.pattern}", re.ASCII)
+"""A session of another machine."""
+
+
 def is_file(source: str) -> bool:
-    """Whether a source names a file, and no session: sessions have neither slashes nor this ending."""
-    return "/" in source or source.endswith(".cast")
+    """Whether a source names a file, and no session: sessions do not end so, and have no slash but that behind a machine."""
+    return source.endswith(".cast") or ("/" in source and (not ADDRESS.fullmatch(source) or os.path.exists(source)))
 
 
 def open_recording(
@@ -37,6 +44,11 @@ def open_recording(
 ) -> Recording:
     """The recording in a file, or that of a session between two moments; with `only_end` at least its last screen."""
     if not is_file(source):
+        if "/" in source:
+            from tmuxctl.control.machines import reaching
+
+            name, _, source = source.partition("/")
+            machine = reaching.reach_machine(machine, name)
         return played.record(machine, source, since=since, until=until, only_end=only_end)
     if since or until:
         raise Usage(

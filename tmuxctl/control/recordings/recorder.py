@@ -97,7 +97,7 @@ class _Order:
             start, began = self.history.journal.end(), self.machine.clock.wall()
         self.write({"start": start, "began": began, **({"file": file} if file else {})})
         try:
-            _start_process(self.machine, pane.id)
+            _start_process(self.machine, self.machine.address_of(pane.id))
         except BaseException:
             self.machine.transport.remove(self.path)
             raise
@@ -159,13 +159,13 @@ class _Order:
         self.machine.transport.remove(self.path)
 
 
-def _start_process(machine: Machine, session_id: str) -> None:
+def _start_process(machine: Machine, session: str) -> None:
     """Start a recorder. It goes on alone once this returns; Failed if it does not get so far."""
     root = os.path.dirname(os.path.dirname(tmuxctl.__file__))
     begin = f"import sys; sys.path.insert(0, {root!r}); from {__name__} import main; main()"
     try:
         done = spawn.run(
-            [sys.executable, "-P", "-c", begin, machine.transport.socket, session_id],
+            [sys.executable, "-P", "-c", begin, machine.transport.socket, session],
             timeout=machine.timing.recorder.start_seconds,
         )
     except (OSError, spawn.SpawnTimeout) as error:
@@ -179,10 +179,11 @@ def _not_started(why: str) -> Failed:
 
 
 def main() -> None:
-    """The recorder: `SOCKET SESSION-ID` as arguments. Its first process ends when the second one is at work."""
-    socket, session_id = sys.argv[1:]
+    """The recorder: `SOCKET SESSION` as arguments, the id of a session or its address. Its first process ends when the second
+    one is at work."""
+    socket, session = sys.argv[1:]
     with Control(settings=config.load({"tmux.socket": socket})) as control:
-        place, called = control.reach(session_id)
+        place, called = control.reach(session)
         order = _Order(place.machine, called)
         end = order.history.journal.end()
         order.times.add(OutputTime((order.read() or {}).get("start", end), end, place.machine.clock.wall()))

@@ -6,7 +6,6 @@ again. A kept entry is the value, or `{"from": PLACE}`, with `given` true if the
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -66,10 +65,15 @@ def keep_variables(
 
 
 def recover_variables(
-    kept: Mapping[str, Any], *, login: Callable[[], Mapping[str, str]], profile: Callable[[], Mapping[str, str]]
+    kept: Mapping[str, Any],
+    environment: Mapping[str, str],
+    *,
+    login: Callable[[], Mapping[str, str]],
+    profile: Callable[[], Mapping[str, str]],
 ) -> RecoveredVariables:
-    """The variables that were kept, as far as they can be found. `login` returns the user's environment at login, and is
-    called only for what this process's own does not have; `profile` returns the variables of the session's profile now."""
+    """The variables that were kept, as far as they can be found: in `environment`, that of programs started now, or in what
+    `login` returns, the user's environment at login, which is called only for what the first does not have. `profile` returns
+    the variables of the session's profile now."""
     given: dict[str, str] = {}
     inherited: dict[str, str] = {}
     references: dict[str, str] = {}
@@ -83,8 +87,8 @@ def recover_variables(
             given[name] = profile()[name]
         else:
             needed = entry.get("given", False)
-            source = "from_environment" if name in os.environ else "from_login"
-            found = os.environ[name] if name in os.environ else login().get(name)
+            source = "from_environment" if name in environment else "from_login"
+            found = environment[name] if name in environment else login().get(name)
             if found is None or (needed and not found):
                 names["wanted" if needed else "missing"].append(name)
             else:

@@ -223,7 +223,7 @@ class _Sequence:
     ) -> None:
         self.machine, self.pane, self.steps, self.carry_out, self.deadline = machine, pane, steps, carry_out, deadline
         self.call, self.clock = current(), machine.clock
-        self.holder = lease.LeaseHolder.new()
+        self.holder = machine.new_holder()
         self.began = self.renewed = self.clock.monotonic()
         self.anchor = Anchor()
         self.ended: list[BatchStep] = []

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, NamedTuple
@@ -172,8 +171,9 @@ def as_wanted(wanted: SessionRequest, one: Candidate, found: Sequence[Candidate]
 
 def not_installed(machine: Machine, wanted: SessionRequest, one: Candidate) -> Passed | None:
     """Why a candidate's program cannot be found where it is to be started, or None if it can."""
-    env = {**(os.environ if wanted.base is None else wanted.base), **one.profile.env, **wanted.env}
-    folder = os.path.join(os.getcwd(), os.path.expanduser(wanted.cwd or ""))
+    place = machine.transport.starting_place()
+    env = {**(place.environment if wanted.base is None else wanted.base), **one.profile.env, **wanted.env}
+    folder = place.expand(wanted.cwd or "")
     if machine.transport.which(one.profile.command[0], env.get("PATH", os.defpath), folder):
         return None
     return _missing(one)
@@ -313,7 +313,7 @@ def limited(machine: Machine, session_id: str) -> str | None:
         until = machine.transport.read(path, 0, 40).decode(errors="replace").strip()
     except (NotFound, Denied):
         return None
-    if (moment := seconds(until)) is not None and moment > time.time():
+    if (moment := seconds(until)) is not None and moment > machine.clock.wall():
         return until
     machine.transport.remove(path)
     return None

@@ -65,23 +65,32 @@ def execute(
             hint=f"adopt it, if no other program reads its output: tmuxctl adopt {pane.spec.get('target') or pane.name}",
         )
     # threads of one process are as many writers
-    holder = lease.LeaseHolder.new()
+    holder = machine.new_holder()
     _lease(machine, pane, holder, deadline)
+    given = None
     try:
         shell = _ready(machine, pane, journal, deadline)
         # a shell that was still starting may have taken the lease's time
         _lease(machine, pane, holder, deadline)
-        if stdin is not None:
+        if stdin is not None and machine.address:
+            stdin = given = _bring_input(machine, pane, stdin)
+        elif stdin is not None:
             _check_input(machine, pane, shell, stdin)
         text = command[0] if len(command) == 1 else " ".join(_quoted(shell.kind, word) for word in command)
         run = _Run(machine, pane, journal, shell, holder, began, max_bytes, stdin)
         run.type(text)
         run.follow(deadline, until_begun=True)
         run.hand_over()
+    except BaseException:
+        _remove_input(machine, given)
+        raise
     finally:
         with suppress(TmuxctlError):
             lease.release_lease(machine.io, holder, pane.name)
-    return run.follow(deadline)
+    try:
+        return run.follow(deadline)
+    finally:
+        _remove_input(machine, given)
 
 
 SEES = """
@@ -92,6 +101,27 @@ user=$(stat -c %u "/proc/$1") || exit
 [ "$(stat -Lc %d:%i -- "$2")" = "$(stat -Lc %d:%i -- "/proc/$1/root$2")" ]
 """
 """Whether process $1 finds behind the path $2 what we find there, and may read it: in a sandbox it may be another file."""
+
+
+def _bring_input(machine: Machine, pane: Pane, file: str) -> str:
+    """Put the standard input for a command where a session of another machine can read it; the path of it there. Usage
+    `too_large` for more than one write may have."""
+    from tmuxctl.control.turns.turn import read_given_file
+
+    data = read_given_file(file)
+    if len(data) > paste.SIZE_LIMIT:
+        hint = "copy the file there first, and name it in the command"
+        raise Usage(f"the standard input has more than {paste.SIZE_LIMIT >> 20} MiB", reason="too_large", hint=hint)
+    path = f"{records.session_folder(machine, pane.id)}/{layout.SHELL}/stdin-{os.urandom(6).hex()}"
+    machine.transport.put(path, data)
+    return path
+
+
+def _remove_input(machine: Machine, path: str | None) -> None:
+    """Remove what was brought; a command that goes on has it open."""
+    if path is not None:
+        with suppress(TmuxctlError):
+            machine.transport.remove(path)
 
 
 def _check_input(machine: Machine, pane: Pane, shell: Shell, path: str) -> None:
@@ -175,7 +205,7 @@ def _young(machine: Machine, pane: Pane) -> bool:
     """True while the launcher is still becoming the program."""
     return (
         layout.LAUNCHER in machine.transport.files(records.session_folder(machine, pane.id))
-        or time.time() - pane.created < 1.0
+        or machine.clock.wall() - pane.created < 1.0
     )
 
 

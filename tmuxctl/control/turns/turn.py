@@ -218,7 +218,7 @@ class _Leases:
     def __init__(self, machine: Machine) -> None:
         self.io, self.timing, self.clock = machine.io, machine.timing.turn, machine.clock
         # two threads of one process are two askers
-        self.holder = lease.LeaseHolder.new()
+        self.holder = machine.new_holder()
         self.renewed = 0.0
         self._has_turn = self._writes = False
 

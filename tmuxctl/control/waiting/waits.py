@@ -195,11 +195,12 @@ def several(
     def one(name: str) -> None:
         try:
             with under(Call(call.request_id, call.deadline, over, call.repeated)), waiters[name] as waiter:
-                ends[name] = waiter.test() if now else _with_screen(waiter, waiter.until(limit))
+                found = waiter.test() if now else _with_screen(waiter, waiter.until(limit))
+                ends[name] = changed(found, session=places[name][0].address_of(found.session))
         except BaseException as error:
             ends[name] = error
-        found = ends[name]
-        if len(ends) == len(names) or isinstance(found, BaseException) if every else _held(found):
+        end = ends[name]
+        if len(ends) == len(names) or isinstance(end, BaseException) if every else _held(end):
             enough.set()
 
     threads = [threading.Thread(target=one, args=(name,), daemon=True) for name in names]

@@ -106,7 +106,9 @@ class _Watching:
             for one in gone:
                 if not names or one.name in names or one.id in names:
                     self.threads[one.id] = threading.Thread()
-                    self.seen.put(changed(_event(one.name, _lost(one.state), one.cursor), id=one.id))
+                    self.seen.put(
+                        changed(_event(machine.address_of(one.name), _lost(one.state), one.cursor), id=one.id)
+                    )
             for key in there.keys() & self.watched.keys():
                 self.watched[key].note_name(there[key])
             for pane in panes:
@@ -198,7 +200,7 @@ class _One:
 
     def _tell_event(self, event: Event) -> None:
         self.last = event
-        self.watching.seen.put(event)
+        self.watching.seen.put(changed(event, session=self.machine.address_of(event.session)))
 
     def _count_attached(self) -> int:
         """How many terminals show the session now; none once it is gone."""

@@ -22,24 +22,37 @@ def attach_command(control: Control, session: str, *, read_only: bool = False, k
     Usage `no_terminal` if this is none, Denied `foreign` for a pane of another server.
     """
     place, called = control.reach(session)
-    if place is not control:
+    if place is not control and not place.machine.address:
         raise Denied(
             f"{called} is a pane of another tmux server",
             reason="foreign",
             hint=f"go there: tmux -L {place.machine.transport.socket} attach",
         )
+    machine = place.machine
     found = control.call("show", {"session": session})
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         raise Usage(
             "attach needs a terminal, and standard input or output is not one",
             reason="no_terminal",
-            hint=f"tmuxctl screen {found.name} shows what is on it",
+            hint=f"tmuxctl screen {machine.address_of(found.name)} shows what is on it",
         )
     option = (options.KEEP_SIZE, "1") if keep_size else ("-u", options.KEEP_SIZE)
-    control.machine.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
-    tmux, socket = control.machine.settings.tmux_binary, control.machine.transport.socket
-    words = [tmux, "-u", "-L", socket, "attach-session", "-t", f"={found.name}"]
-    return [*words, "-r"] if read_only else words
+    machine.transport.run([("set-option", "-q", "-t", f"={found.name}:", *option)])
+    words = [
+        machine.settings.tmux_binary,
+        "-u",
+        "-L",
+        machine.transport.socket,
+        "attach-session",
+        "-t",
+        f"={found.name}",
+    ]
+    words += ["-r"] if read_only else []
+    if not machine.address:
+        return words
+    from tmuxctl.control.machines import reaching
+
+    return reaching.terminal_command(machine, words)
 
 
 def choose_session(control: Control, session: str | None, *, next_asking: bool) -> str:

@@ -7,7 +7,6 @@ ended program crashes the tmux 3.3a server; copy mode swallows input; a cooked t
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Collection, Sequence
 from functools import partial
 
@@ -198,7 +197,9 @@ def _note_input(io: PaneIO, pane: Pane, write: Write, remember: str) -> None:
     if sent is None or sent.id != write.id or write.part:
         return
     text = sent.typed.decode("utf-8", "replace") if sent.echo != "none" else ""
-    io.open_timeline(pane).add(Moment(MomentKind.INPUT, sent.offset, time.time(), shorten(text or _name_keys(write))))
+    io.open_timeline(pane).add(
+        Moment(MomentKind.INPUT, sent.offset, io.transport.wall(), shorten(text or _name_keys(write)))
+    )
 
 
 def _name_keys(write: Write) -> str:
@@ -212,7 +213,7 @@ def _reasons_against(io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: W
     return {
         "other": (FieldTest(options.ID, Comparison.DIFFERS, pane.id),),
         "dup": (FieldTest(options.ACKNOWLEDGED, Comparison.HOLDS, write.acknowledged),),
-        "human": lease.person_types(time.time()),
+        "human": lease.person_types(io.transport.wall()),
         "dead": (FieldTest("pane_dead"),),
         "off": (FieldTest("pane_input_off"),),
         "copying": (FieldTest(READS_HISTORY),),

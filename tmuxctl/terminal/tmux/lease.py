@@ -17,19 +17,22 @@ NO_VALUES: Mapping[str, str | None] = MappingProxyType({})
 
 
 class LeaseHolder(Value):
-    """One writer: `token` is unguessable; pid and start time tell whether it still lives. None of it needs quoting."""
+    """One writer: `token` is unguessable; pid and start time tell whether it still lives, unless it is on another machine than
+    the session (`elsewhere`). None of it needs quoting."""
 
     token: str
     pid: int
     started: int
+    elsewhere: bool = False
 
     @classmethod
-    def new(cls) -> LeaseHolder:
+    def new(cls, *, elsewhere: bool = False) -> LeaseHolder:
         """A holder for this process."""
-        return cls(os.urandom(6).hex(), os.getpid(), read_start_time(os.getpid()))
+        return cls(os.urandom(6).hex(), os.getpid(), read_start_time(os.getpid()), elsewhere)
 
     def __str__(self) -> str:
-        return f"{self.token}.{self.pid}.{self.started}"
+        # a fourth part: who reads it over there does not look for this process among its own
+        return f"{self.token}.{self.pid}.{self.started}" + (".elsewhere" if self.elsewhere else "")
 
 
 def read_start_time(pid: int) -> int:

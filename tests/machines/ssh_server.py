@@ -1,0 +1,141 @@
+"""A real sshd on loopback, as this user: a machine without Python, with a home of its own and keys that only the test has."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+PROGRAMS = """
+awk basename bash cat chmod chown cp cut date dd df dirname env false find getconf getent grep head id kill ln locale ls
+mkdir mkfifo mktemp mv od printf ps pwd readlink rm rmdir sed seq setsid sh sleep sort stat stty sync tail tee test timeout
+tmux touch tr true tty uname uniq wc xargs
+"""
+"""What the machine has: tmux, a shell, and what every system brings. Nothing of ours, and no Python."""
+
+SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+SERVER = """\
+Port {port}
+ListenAddress 127.0.0.1
+HostKey {folder}/host_key
+AuthorizedKeysFile {folder}/authorized_keys
+PidFile none
+UsePAM no
+StrictModes no
+PasswordAuthentication no
+KbdInteractiveAuthentication no
+PrintMotd no
+PrintLastLog no
+AcceptEnv none
+SetEnv HOME={home} PATH={programs} SHELL=/bin/sh TMUX_TMPDIR={home} PLACE_OF_TEST={folder}
+ForceCommand cd && exec sh -c "$SSH_ORIGINAL_COMMAND"
+"""
+
+CLIENT = """\
+Host {name}
+  HostName 127.0.0.1
+  Port {port}
+  User {user}
+  IdentityFile {folder}/client_key
+  UserKnownHostsFile {folder}/known_hosts
+"""
+
+ALL_HOSTS = """\
+Host *
+  IdentitiesOnly yes
+  IdentityAgent none
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+"""
+
+PATIENCE = 20.0
+
+
+class SshServer:
+    """One machine behind ssh, called `name` by the user's ssh configuration."""
+
+    def __init__(self, place: Path, name: str) -> None:
+        self.place, self.name, self.folder = place, name, place / "machines" / name
+        self.home, self.programs = self.folder / "home", self.folder / "bin"
+        for folder in (self.home, self.programs):
+            folder.mkdir(parents=True)
+        for program in PROGRAMS.split():
+            if found := shutil.which(program, path=SYSTEM_PATH) or shutil.which(program):
+                (self.programs / program).symlink_to(found)
+        for key in ("host_key", "client_key"):
+            make_key(self.folder / key)
+        shutil.copy(self.folder / "client_key.pub", self.folder / "authorized_keys")
+        self.port = find_free_port()
+        public = (self.folder / "host_key.pub").read_text()
+        (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {public}")
+        facts = {"port": self.port, "folder": self.folder, "home": self.home, "programs": self.programs}
+        (self.folder / "sshd_config").write_text(SERVER.format(**facts))
+        self.client = CLIENT.format(name=name, user=getpass.getuser(), **facts)
+        self.process = self.start()
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start it, and wait until it answers."""
+        program = shutil.which("sshd", path=SYSTEM_PATH)
+        assert program
+        if os.getuid() == 0:
+            # where sshd drops its rights to; the system's own service makes it at boot
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [program, "-D", "-e", "-f", str(self.folder / "sshd_config")],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+            )
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            assert process.poll() is None, (self.folder / "log").read_text()
+            assert time.monotonic() < deadline, "sshd does not answer"
+            try:
+                socket.create_connection(("127.0.0.1", self.port), 1).close()
+                return process
+            except OSError:
+                time.sleep(0.02)
+
+    def stop(self) -> None:
+        """End the server; connections that are open stay."""
+        self.process.terminate()
+        self.process.wait(PATIENCE)
+
+    def script(self, program: str, text: str) -> None:
+        """Put a script in the place of a program there."""
+        path = self.programs / program
+        path.unlink(missing_ok=True)
+        path.write_text(f"#!/bin/sh\n{text}\n")
+        path.chmod(0o755)
+
+
+def make_key(path: Path) -> None:
+    """A key of its own, without a passphrase."""
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
+
+
+def find_free_port() -> int:
+    """A port nobody listens on."""
+    with socket.create_server(("127.0.0.1", 0)) as one:
+        return int(one.getsockname()[1])
+
+
+def configure_ssh(place: Path, servers: Sequence[SshServer], more: str = "") -> None:
+    """Write the user's ssh configuration, and put the system's ssh that reads it first in `place/bin`: ssh(1) takes the home of
+    the user from the system's table, not from HOME."""
+    folder = place / ".ssh"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    (folder / "config").write_text("".join(one.client for one in servers) + more + ALL_HOSTS)
+    (folder / "config").chmod(0o600)
+    wrapper = place / "bin" / "ssh"
+    wrapper.parent.mkdir(exist_ok=True)
+    ssh = shutil.which("ssh", path=SYSTEM_PATH)
+    wrapper.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{place}/ssh-calls\nexec {ssh} -F {folder}/config "$@"\n')
+    wrapper.chmod(0o755)

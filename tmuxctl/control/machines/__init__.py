@@ -1,0 +1,1 @@
+"""Sessions of other machines: how each machine is reached, and what its results and errors are called here."""

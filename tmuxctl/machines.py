@@ -1,0 +1,212 @@
+"""The machines a user has: those of `machines.toml`, and the hosts that the user's ssh configuration names.
+
+A name stands before a session's (`web1/build`) and may come from anywhere, so it is short and plain: nothing in it can be an
+option, a path or a pattern. What is no such word, as `user@host`, stands in the file alone.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from tmuxctl.config import FILE_LIMIT, config_folder, suggest
+from tmuxctl.errors import Denied, NotFound, Usage
+from tmuxctl.model import NAME
+from tmuxctl.ownership import refuse_unsafe
+from tmuxctl.untrusted import read_file
+from tmuxctl.value import Value
+
+MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
+
+DESTINATION = re.compile(
+    r"(?:ssh://)?(?:[A-Za-z0-9_][A-Za-z0-9._+-]{0,63}@)?[A-Za-z0-9_\[][A-Za-z0-9_.:%\]-]{0,254}", re.ASCII
+)
+"""What ssh(1) takes for a destination, without what a shell or ssh itself would read in another way."""
+
+KEYS = ("ssh", "tmux", "socket", "command")
+
+INCLUDED_MOST, INCLUDED_DEPTH = 64, 4
+"""How many files of an ssh configuration are read, and how deep they may include each other."""
+
+
+class MachineEntry(Value):
+    """One machine: how it is reached, by ssh to `ssh` or by `command`, which runs sh on its standard input; the `tmux` that is
+    used there, and the name of its socket (None: the same as here). `source` is `machines.toml`, `ssh config`, or empty for a
+    name that neither has."""
+
+    name: str
+    ssh: str | None = None
+    tmux: str = "tmux"
+    socket: str | None = None
+    command: tuple[str, ...] = ()
+    source: str = ""
+
+
+def machines_path(environment: Mapping[str, str] | None = None) -> str:
+    """The file of machines, beside `config.toml`, which may not exist."""
+    return os.path.join(config_folder(environment), "machines.toml")
+
+
+def is_machine_name(name: str) -> bool:
+    """Whether a machine may be called this."""
+    return MACHINE.fullmatch(name) is not None
+
+
+def check_machine_name(name: str) -> str:
+    """The name itself; Usage `bad_machine` for what no machine may be called."""
+    if is_machine_name(name):
+        return name
+    hint = "letters, digits, . _ and -, beginning with a letter or digit, at most 64"
+    raise Usage(f"{ascii(name[:40])} is not a valid name of a machine", reason="bad_machine", hint=hint)
+
+
+def find_machine(name: str, *, listed_only: bool = False) -> MachineEntry:
+    """The machine of this name: that of `machines.toml`, else the host that ssh knows by it. NotFound `no_machine` for what is
+    no name of a machine, and with `listed_only` for one that the file does not have."""
+    if not is_machine_name(name):
+        raise NotFound(
+            f"no machine {ascii(name[:40])}",
+            reason="no_machine",
+            hint="letters, digits, . _ and -, beginning with a letter or digit",
+        )
+    listed = read_machines()
+    if name in listed:
+        return listed[name]
+    if listed_only:
+        known = suggest(name, listed) or f"on this machine: tmuxctl machine add {name}"
+        raise NotFound(f"no machine {name} in machines.toml", reason="no_machine", hint=known)
+    return MachineEntry(name, ssh=name)
+
+
+def list_machines() -> list[MachineEntry]:
+    """The machines of the file, then the hosts of the user's ssh configuration that it does not name."""
+    listed = read_machines()
+    aliases = [name for name in read_ssh_hosts() if is_machine_name(name) and name not in listed]
+    return [*listed.values(), *(MachineEntry(name, ssh=name, source="ssh config") for name in aliases)]
+
+
+def read_text(path: str) -> str | None:
+    """The text of the file of machines; None if there is none. Usage `bad_config`, Denied `unsafe_file`."""
+    try:
+        data = read_file(path, FILE_LIMIT + 1, follow=True)
+        refuse_unsafe(os.path.abspath(path))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise Usage(f"{ascii(path)}: {error.strerror}", reason="bad_config", hint="tmuxctl machine ls") from None
+    if len(data) > FILE_LIMIT:
+        raise Usage(f"{ascii(path)} is larger than 1 MiB", reason="bad_config", hint="tmuxctl machine ls")
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        raise Usage(f"{ascii(path)} is not UTF-8", reason="bad_config", hint="save it as UTF-8") from None
+
+
+def read_machines(path: str | None = None) -> dict[str, MachineEntry]:
+    """The machines of the file, by name; errors as `read_text`."""
+    path = path or machines_path()
+    text = read_text(path)
+    if text is None:
+        return {}
+    import tomllib
+
+    try:
+        tables = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Usage(f"{ascii(path)}: {error}", reason="bad_config", hint="see https://toml.io") from None
+    found = {}
+    for name, table in tables.items():
+        try:
+            found[name] = parse_machine(name, table)
+        except Usage as error:
+            raise Usage(f"{ascii(path)}: {error.message}", reason="bad_config", hint=error.hint) from None
+    return found
+
+
+def parse_machine(name: str, table: Any) -> MachineEntry:
+    """One table of the file, checked; Usage names what is wrong."""
+    check_machine_name(name)
+    if not isinstance(table, Mapping):
+        raise Usage(f"{name} is not a table", reason="bad_config", hint=f'write [{name}] and ssh = "user@host"')
+    for key in table:
+        if key not in KEYS:
+            known = suggest(key, KEYS) or f"there are: {', '.join(KEYS)}"
+            raise Usage(f"{name}: no setting {ascii(key[:40])} of a machine", reason="bad_config", hint=known)
+    command = table.get("command", ())
+    if command and "ssh" in table:
+        raise Usage(f"{name} has both ssh and command", reason="bad_config", hint="name one way to reach it")
+    words = _check_command(name, command)
+    return MachineEntry(
+        name,
+        ssh=None if words else _check_destination(name, table.get("ssh", name)),
+        tmux=_check_tmux(name, table.get("tmux", "tmux")),
+        socket=_check_socket(name, table["socket"]) if "socket" in table else None,
+        command=words,
+        source="machines.toml",
+    )
+
+
+def _check_destination(name: str, value: object) -> str:
+    if isinstance(value, str) and DESTINATION.fullmatch(value):
+        return value
+    hint = "user@host, a host of your ssh configuration, or ssh://user@host:port"
+    raise Usage(f"{name}: {ascii(str(value)[:60])} is not a valid destination of ssh", reason="bad_machine", hint=hint)
+
+
+def _check_tmux(name: str, value: object) -> str:
+    if isinstance(value, str) and value.isprintable() and not re.match("-|$", value) and " " not in value[:1]:
+        return value
+    hint = "a name found through PATH there, or an absolute path"
+    raise Usage(f"{name}: {ascii(str(value)[:60])} is not a valid program", reason="bad_machine", hint=hint)
+
+
+def _check_socket(name: str, value: object) -> str:
+    if isinstance(value, str) and NAME.fullmatch(value):
+        return value
+    hint = "letters, digits, _ and -, starting with a letter or digit, at most 63 characters"
+    raise Usage(f"{name}: {ascii(str(value)[:60])} is not a valid socket name", reason="bad_machine", hint=hint)
+
+
+def _check_command(name: str, value: object) -> tuple[str, ...]:
+    words = tuple(value) if isinstance(value, (list, tuple)) else None
+    if words is None or not all(isinstance(word, str) and word and "\0" not in word for word in words):
+        hint = 'command = ["docker", "exec", "-i", "box", "sh"]'
+        raise Usage(f"{name}: command is not a list of words", reason="bad_machine", hint=hint)
+    if words and words[0].startswith("-"):
+        hint = "the program comes first"
+        raise Usage(f"{name}: {ascii(words[0][:40])} is not a program", reason="bad_machine", hint=hint)
+    return words
+
+
+def read_ssh_hosts(path: str = "~/.ssh/config") -> list[str]:
+    """The hosts that the user's ssh configuration names without a pattern, in its order. A file that cannot be read, or is not
+    the user's alone, names none: ssh itself says what is wrong with it."""
+    path = os.path.expanduser(path)
+    left = [INCLUDED_MOST]
+    return list(dict.fromkeys(_read_hosts(path, os.path.dirname(path), 0, left)))
+
+
+def _read_hosts(path: str, folder: str, depth: int, left: list[int]) -> Iterator[str]:
+    left[0] -= 1
+    if left[0] < 0 or depth > INCLUDED_DEPTH:
+        return
+    text = ""
+    with suppress(OSError, Denied):
+        text = read_file(path, FILE_LIMIT, follow=True).decode(errors="replace")
+        refuse_unsafe(os.path.abspath(path))
+    for line in text.splitlines():
+        found = re.match(r"\s*(host|include)(?:\s*=\s*|\s+)(.*)", line, re.IGNORECASE)
+        if not found:
+            continue
+        words = [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|([^\s"]+)', found[2])]
+        if found[1].lower() == "host":
+            yield from (word for word in words if not re.search(r"[*?!#]", word))
+            continue
+        import glob
+
+        for word in words:
+            for file in sorted(glob.glob(os.path.join(folder, os.path.expanduser(word))))[:INCLUDED_MOST]:
+                yield from _read_hosts(file, folder, depth + 1, left)
