@@ -455,6 +455,35 @@ class Doctor(Value):
     checks: tuple[Check, ...]
 
 
+class MachineLine(Value):
+    """One machine: its name, where it comes from (`machines.toml`, `ssh config`), what ssh is told or the command that takes its
+    place, and the tmux and the socket that are used there (None: the same as here)."""
+
+    name: str
+    source: str
+    ssh: str | None
+    command: tuple[str, ...]
+    tmux: str
+    socket: str | None
+
+
+class Machines(Value):
+    """The machines that can be named, those of the file first."""
+
+    path: str
+    machines: tuple[MachineLine, ...]
+
+
+class MachineTested(Value):
+    """What a machine has: the version of its tmux, how many seconds the way there and back takes, and what that means."""
+
+    machine: str
+    ok: bool
+    tmux: str | None
+    round_trip: float
+    checks: tuple[Check, ...]
+
+
 class ProfileLine(Value):
     """One profile: its name, where it comes from, its description, and the programs it is for. `problem` is what is
     wrong with its file."""

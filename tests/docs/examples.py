@@ -55,11 +55,14 @@ SESSIONS: Mapping[str, str] = {
 }
 """What runs in a session that an example names."""
 
-OWN = ("new", "run", "adopt", "release", "profile", "plugin", "completion", "config", "doctor")
+OWN = ("new", "run", "adopt", "release", "profile", "plugin", "completion", "config", "doctor", "machine")
 """Commands whose words name nothing that is there."""
 
 PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"
 """A pane of a person's own tmux: tmux:work:1.0."""
+
+WEB1, BOX = (f"tmuxctl machine add {name} --command sh" for name in ("web1", "box"))
+"""A machine that is this one, by another door."""
 
 CRASH = """
 server=$(tmux -L tmuxctl display-message -p '#{pid}')
@@ -87,6 +90,12 @@ BEFORE: Mapping[str, str] = {
     "read db --since c1:9f2c.1:118": "CURSOR=$(tmuxctl ls -F '{cursor}')",
     "get-answer --session db 'select 1'": "tmuxctl ask db 'select 1;'",
     "decide setup yes --id 3f2a91c0": 'ID=$(tmuxctl decide setup --json | sed \'s/.*"id":"\\([0-9a-f]*\\)".*/\\1/\')',
+    "ls web1/": WEB1,
+    "new web1/job -- make": WEB1,
+    "run --machine web1 -- df -h": WEB1,
+    "machine rm box": BOX,
+    "machine test box": BOX,
+    "machine test box --json": BOX,
     "adopt tmux:work:1.0 build": PANES,
     "adopt tmux@other:%3 --profile psql": "tmux -L other -f /dev/null new-session -d cat" + 3 * " ';' split-window cat",
     "release build": f"{PANES}\ntmuxctl adopt tmux:work:1.0 build",

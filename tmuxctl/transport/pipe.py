@@ -461,6 +461,8 @@ def _script_error(status: int, complaint: str) -> TmuxctlError:
         return Denied(f"{ascii(path)} {problem} (mode {mode})", reason="unsafe_file", hint=hint)
     if status == KIND:
         return Denied(complaint, reason="bad_file")
+    if "No space left on device" in complaint or "Disk quota exceeded" in complaint:
+        return Failed(f"no room to write there: {complaint}", reason="disk_full", hint="df -h ~")
     return Failed(complaint or f"the shell there failed ({status})", reason="exists" if status == EXISTS else "io")
 
 

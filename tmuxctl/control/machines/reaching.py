@@ -61,7 +61,7 @@ def connect(entry: MachineEntry, settings: Settings, timing: MachineTiming) -> P
     """A transport to a machine. Nothing is reached before its first call."""
     from tmuxctl.terminal.launch.tmux_conf import CONFIG
 
-    explain = partial(ssh.explain, entry.name, entry.ssh) if entry.ssh else partial(ssh.explain_end, entry.name)
+    explain = partial(ssh.explain if entry.ssh else ssh.explain_end, entry.name)
     return PipeTransport(
         door(entry),
         machine=entry.name,

@@ -56,13 +56,13 @@ COMPLAINTS: Sequence[Explained] = (
         r"Host key verification failed|No .* host key is known",
         "host_key",
         "its host key is not known yet",
-        "connect once by hand, and compare the key: ssh {destination}",
+        "on a terminal `tmuxctl machine test {name}` asks you whether it is the right one",
     ),
     (
         r"Permission denied|Too many authentication failures|no such identity",
         "permission",
         "it lets nobody in by the keys that were tried",
-        "try it by hand: ssh {destination}; a key with a passphrase has to be in an agent: ssh-add",
+        "on a terminal `tmuxctl machine test {name}` asks you; a key with a passphrase belongs into an agent: ssh-add",
     ),
     (
         r"Connection refused",
@@ -92,11 +92,11 @@ COMPLAINTS: Sequence[Explained] = (
 """Complaints of ssh and what each means: a pattern, the reason, the message, the hint."""
 
 
-def ssh_command(destination: str, *, terminal: bool = False) -> list[str]:
-    """The ssh that runs a shell there for us; with `terminal` the one that brings a program there to this terminal, which is
-    for a person, who may be asked."""
+def ssh_command(destination: str, *, terminal: bool = False, attended: bool = False) -> list[str]:
+    """The ssh that runs a shell there for us. With `terminal` it brings a program there to this terminal. A person who is
+    there, or is `attended`, may be asked."""
     words = ["ssh", "-t" if terminal else "-T"]
-    for option in (*OPTIONS, *(() if terminal else (UNATTENDED,)), *control_options()):
+    for option in (*OPTIONS, *(() if terminal or attended else (UNATTENDED,)), *control_options()):
         words += ["-o", option]
     return [*words, "--", destination]
 
@@ -125,11 +125,11 @@ def control_folder() -> str:
     return folder
 
 
-def explain(name: str, destination: str, error: Unreachable) -> TmuxctlError:
+def explain(name: str, error: Unreachable) -> TmuxctlError:
     """What it means that the connection to a machine ended."""
     for pattern, reason, message, hint in COMPLAINTS:
         if re.search(pattern, error.message, re.IGNORECASE):
-            hint = hint.format(destination=destination)
+            hint = hint.format(name=name)
             return Unreachable(f"{name}: {message}", reason=reason, hint=hint, machine=name, said=_last_line(error))
     return explain_end(name, error)
 

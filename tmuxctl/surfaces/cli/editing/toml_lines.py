@@ -62,6 +62,46 @@ def without_table(text: str, name: str, path: str) -> str:
     return _first_that_reads_as(_candidates_without_table(text, outer, inner), tables, name, path)
 
 
+def with_named_table(text: str, name: str, values: Mapping[str, str | Sequence[str]], path: str) -> str:
+    """The text with a table of its own for a name, which may hold dots, at its end. Failed as `with_value`."""
+    tables = parse(text, path)
+    tables[name] = {key: value if isinstance(value, str) else list(value) for key, value in values.items()}
+    end = "\r\n" if "\r\n" in text else "\n"
+    body = text if not text or text.endswith("\n") else text + end
+    header = name if re.fullmatch(r"[\w-]+", name, re.ASCII) else json.dumps(name)
+    lines = "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}{end}" for key, value in values.items())
+    found = f"{body}{end if body else ''}[{header}]{end}{lines}"
+    if parse(found, path) != tables:
+        raise _no_line_error(name, path)
+    return found
+
+
+def without_named_table(text: str, name: str, path: str) -> str:
+    """The text without the table of this name; comments above the next one stay. Failed as `with_value`."""
+    tables = parse(text, path)
+    del tables[name]
+    own = re.compile(rf"""\s*\[\s*["']?{re.escape(name)}["']?\s*\]""")
+    kept: list[str] = []
+    inside, loose = False, 0
+    for line in text.splitlines(keepends=True):
+        if _ANY_HEADER.match(line):
+            inside = own.match(line) is not None
+            if inside and kept and not kept[-1].strip():
+                # the blank line that parts it from what is before
+                kept.pop()
+        if inside and line.strip() and not line.lstrip().startswith("#"):
+            # comments above this line belonged to the table
+            del kept[len(kept) - loose :]
+            loose = 0
+        else:
+            loose = loose + 1 if inside else 0
+            kept.append(line)
+    found = "".join(kept)
+    if parse(found, path) != tables:
+        raise _no_line_error(name, path)
+    return found
+
+
 def parse(text: str, path: str) -> dict[str, Any]:
     """The tables of a text; Usage `bad_config` if it is no TOML."""
     try:
@@ -80,8 +120,12 @@ def _first_that_reads_as(candidates: Iterator[str], wanted: dict[str, Any], name
         table = name.partition(".")[0]
         if found == wanted or found == {key: value for key, value in wanted.items() if key != table or value}:
             return one
+    raise _no_line_error(name, path)
+
+
+def _no_line_error(name: str, path: str) -> Failed:
     hint = "edit it by hand; nothing was changed"
-    raise Failed(f"{path}: no line for {name} was found that can be changed alone", reason="bad_settings", hint=hint)
+    return Failed(f"{path}: no line for {name} was found that can be changed alone", reason="bad_settings", hint=hint)
 
 
 def _candidates_with_value(text: str, table: str, key: str, literal: str) -> Iterator[str]:

@@ -330,6 +330,13 @@ def _quoted(word: str) -> str:
     return "'" + word.replace("'", "'\\''") + "'"
 
 
+def machines(found: Sequence[results.MachineLine]) -> list[str]:
+    """What `machine ls` says: each machine, how it is reached, and where that is written."""
+    return _aligned(
+        [(one.name, command(one.command) if one.command else f"ssh {one.ssh}", one.source) for one in found]
+    )
+
+
 def _value(value: Any, *, empty: str = "-") -> str:
     if value is None:
         return empty
@@ -378,6 +385,8 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.Plugins: lambda found, options: _names(found.plugins) if options.quiet else plugins(found.plugins),
     results.PluginPage: lambda found, options: [found.name] if options.quiet else plugin(found),
     results.PluginsTested: plugins_tested,
+    results.Machines: lambda found, options: _names(found.machines) if options.quiet else machines(found.machines),
+    results.MachineTested: lambda found, options: checks(found.checks, options),
     results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
 }
 """What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""

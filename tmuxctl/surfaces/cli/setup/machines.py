@@ -1,0 +1,141 @@
+"""The commands of machines: list those that can be named, write one into machines.toml or take it out, and test one."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+from tmuxctl import machines
+from tmuxctl.errors import Conflict, NotFound, Unreachable, Usage
+from tmuxctl.operations import TEXT, ValueKind, set_up
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.editing import toml_lines
+from tmuxctl.surfaces.cli.editing.replacing import replace_text
+
+if TYPE_CHECKING:
+    from tmuxctl.machines import MachineEntry
+    from tmuxctl.results import MachineLine, Machines, MachineTested
+
+MachineArgument = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse), "the name of the machine"]
+
+
+class MachineOperations(CommandLineOperations):
+    """Operations of the user's machines."""
+
+    @set_up(right="read", examples=("machine ls", "machine ls --json"))
+    def machine_ls(self) -> Machines:
+        """List the machines that can be named: those of machines.toml, and the hosts of your ssh configuration.
+
+        A session of one is `MACHINE/NAME`. Other hosts can be named too: whatever ssh reaches under a plain name.
+        """
+        from tmuxctl.results import Machines
+
+        return Machines(machines.machines_path(), tuple(_to_line(one) for one in machines.list_machines()))
+
+    @set_up(
+        right="write",
+        examples=(
+            "machine add web1 --ssh ada@web1.example.org",
+            "machine add box --command sh",
+            "machine add old --ssh old.example.org --tmux /opt/tmux/bin/tmux",
+        ),
+    )
+    def machine_add(
+        self,
+        name: MachineArgument,
+        *,
+        ssh: Annotated[
+            str | None, "where ssh goes: user@host, or a host of your ssh configuration; default: NAME"
+        ] = None,
+        command: Annotated[
+            str | None, "another way there: the words of a command that runs sh there on its standard input"
+        ] = None,
+        tmux: Annotated[str | None, "the tmux there: a path, or a name found through PATH"] = None,
+        tmux_socket: Annotated[str | None, "the name of tmux's socket there; default: the same as here"] = None,
+        replace: Annotated[bool, "change a machine that is there"] = False,
+    ) -> MachineLine:
+        """Write a machine into machines.toml. Nothing is reached, and nothing is installed there.
+
+        A host of your ssh configuration needs no entry. The command is a door to any other place with a shell, as
+        `docker exec -i box sh`.
+        """
+        path = machines.machines_path()
+        given = {
+            "ssh": ssh,
+            "command": None if command is None else _split(command),
+            "tmux": tmux,
+            "socket": tmux_socket,
+        }
+        values: dict[str, str | Sequence[str]] = {key: value for key, value in given.items() if value is not None}
+        entry = machines.parse_machine(name, values)
+        known = machines.read_machines(path)
+        text = machines.read_text(path) or ""
+        if name in known and not replace:
+            hint = f"change it: --replace; or take it out first: tmuxctl machine rm {name}"
+            raise Conflict(f"a machine named {name} is in machines.toml", reason="exists", hint=hint)
+        if name in known:
+            text = toml_lines.without_named_table(text, name, path)
+        replace_text(path, toml_lines.with_named_table(text, name, values or {"ssh": name}, path))
+        return _to_line(entry)
+
+    @set_up(right="write", idempotent=True, examples=("machine rm box",))
+    def machine_rm(self, name: MachineArgument) -> None:
+        """Take a machine out of machines.toml. Its sessions go on; a host that ssh knows can still be named."""
+        path = machines.machines_path()
+        known = machines.read_machines(path)
+        if name not in known:
+            listed = ", ".join(known) or "none"
+            raise NotFound(
+                f"no machine {ascii(name[:40])} in machines.toml", reason="no_machine", hint=f"there are: {listed}"
+            )
+        replace_text(path, toml_lines.without_named_table(machines.read_text(path) or "", name, path))
+
+    @set_up(right="read", examples=("machine test box", "machine test box --json"))
+    def machine_test(self, name: MachineArgument) -> MachineTested:
+        """Try to reach a machine, say what it has of what tmuxctl uses, and what that means; exit status 1 if something is missing.
+
+        On a terminal ssh may ask you: for a password, or whether a host key is the right one. The connection then stays for
+        a minute, so that other commands use it. No other command asks.
+        """
+        from tmuxctl import config
+        from tmuxctl.control.machines import facts, reaching
+        from tmuxctl.timing import TIMING
+
+        entry = machines.find_machine(name)
+        settings = config.load({"tmux.socket": self.options.socket})
+        self._let_ssh_ask(entry)
+        transport = reaching.connect(entry, reaching.settings_of(settings, entry, settings.tmux_socket), TIMING.machine)
+        try:
+            return facts.test_machine(entry, transport)
+        finally:
+            transport.close()
+
+    def _let_ssh_ask(self, entry: MachineEntry) -> None:
+        """Open the connection in the foreground, where a person is there to answer; ssh says itself what went wrong."""
+        from tmuxctl.control.machines import ssh
+
+        attended = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        if entry.ssh is None or not attended or not self.options.prompt or self.options.json:
+            return
+        try:
+            subprocess.run([*ssh.ssh_command(entry.ssh, attended=True), "true"], stdout=subprocess.DEVNULL, check=False)
+        except OSError as error:
+            raise Unreachable(f"ssh: {error.strerror}", reason="no_ssh", hint="install the ssh client") from None
+
+
+def _split(command: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        raise Usage(
+            f"--command: {str(error).lower()}", reason="bad_machine", hint="quote the words as for a shell"
+        ) from None
+
+
+def _to_line(entry: MachineEntry) -> MachineLine:
+    from tmuxctl.results import MachineLine
+
+    return MachineLine(entry.name, entry.source, entry.ssh, entry.command, entry.tmux, entry.socket)
