@@ -79,6 +79,7 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 	redis-cli=redis-tools redis-server rsync script=bsdutils sqlite3 ssh=openssh-client sshd=openssh-server sudo task=taskwarrior \
 	telnet tig units vim w3m whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
+MACHINES_NEEDS := tmux -- bash ssh=openssh-client sshd=openssh-server ssh-keygen=openssh-client
 LIBRARY_NEEDS := tmux -- bash node=nodejs npm sqlite3
 PYRIGHT_PACKAGE := pyright@1.1.408
 MCP_NEEDS := tmux -- node=nodejs npm
@@ -101,11 +102,12 @@ LIBRARY_TESTS := tests/library tests/typing
 MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
 HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 WEB_TESTS := tests/web
+MACHINES_TESTS := tests/machines
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
@@ -113,7 +115,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-rest test-library snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
+.PHONY: all hero dev quick test test-pipe test-rest test-library test-machines snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
 .PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -183,6 +185,11 @@ test-library:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	@$(SETUP) npm "$(VENV)/pyright-node" $(PYRIGHT_PACKAGE)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(LIBRARY_TESTS)
+
+test-machines:
+	@$(SETUP) system $(MACHINES_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(MACHINES_TESTS)
 
 test-mcp:
 	@$(SETUP) system $(MCP_NEEDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Callable
 from typing import Annotated, Literal
 
 import pytest
@@ -101,6 +102,9 @@ class Elsewhere:
 
     def reach(self, session: str) -> tuple[Elsewhere, str]:
         return Elsewhere("elsewhere"), session.removeprefix("tmux:")
+
+    def carry_out(self, call: Callable[[], object], session: str) -> object:
+        return call()
 
     @operation(right="read", group="Look")
     def look(self, pane: Annotated[SessionName | None, "what to look at"] = None, *, again: bool = False) -> object:

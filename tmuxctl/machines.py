@@ -88,7 +88,7 @@ def list_machines() -> list[MachineEntry]:
     return [*listed.values(), *(MachineEntry(name, ssh=name, source="ssh config") for name in aliases)]
 
 
-def read_text(path: str) -> str | None:
+def read_machines_file(path: str) -> str | None:
     """The text of the file of machines; None if there is none. Usage `bad_config`, Denied `unsafe_file`."""
     try:
         data = read_file(path, FILE_LIMIT + 1, follow=True)
@@ -106,9 +106,9 @@ def read_text(path: str) -> str | None:
 
 
 def read_machines(path: str | None = None) -> dict[str, MachineEntry]:
-    """The machines of the file, by name; errors as `read_text`."""
+    """The machines of the file, by name; errors as `read_machines_file`."""
     path = path or machines_path()
-    text = read_text(path)
+    text = read_machines_file(path)
     if text is None:
         return {}
     import tomllib

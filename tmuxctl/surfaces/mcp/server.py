@@ -88,6 +88,8 @@ class ToolServer:
 
     def __init__(self, control: Control, client: ClientSettings) -> None:
         self.control, self.client = control, client
+        # a program may not have it connect to any host that it names
+        control.machine.listed_only = True
         self.timing = control.machine.timing.serving
         self.rows = {row.name: row for row in TOOLS if row.effect == READ or client.tools != "read"}
         self.listed = [_describe_tool(row) for row in self.rows.values()]

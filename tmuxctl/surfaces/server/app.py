@@ -86,6 +86,8 @@ def make_server(
     defaults: NewDefaults = NO_DEFAULTS,
 ) -> RequestGuard:
     """The whole application of a server for one Control."""
+    # a caller may not have the server connect to any host that it names
+    control.machine.listed_only = True
     hub = EventHub(control)
     metrics, audit = Metrics(hub.count_states), AuditLog()
     served = Served(control, Calls(control, audit, metrics, defaults), hub, metrics, audit, rules)

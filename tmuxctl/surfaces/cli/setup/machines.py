@@ -8,12 +8,13 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
-from tmuxctl import machines
+from tmuxctl import config, machines
 from tmuxctl.errors import Conflict, NotFound, Unreachable, Usage
 from tmuxctl.operations import TEXT, ValueKind, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.editing import toml_lines
 from tmuxctl.surfaces.cli.editing.replacing import replace_text
+from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
@@ -72,7 +73,7 @@ class MachineOperations(CommandLineOperations):
         values: dict[str, str | Sequence[str]] = {key: value for key, value in given.items() if value is not None}
         entry = machines.parse_machine(name, values)
         known = machines.read_machines(path)
-        text = machines.read_text(path) or ""
+        text = machines.read_machines_file(path) or ""
         if name in known and not replace:
             hint = f"change it: --replace; or take it out first: tmuxctl machine rm {name}"
             raise Conflict(f"a machine named {name} is in machines.toml", reason="exists", hint=hint)
@@ -91,7 +92,7 @@ class MachineOperations(CommandLineOperations):
             raise NotFound(
                 f"no machine {ascii(name[:40])} in machines.toml", reason="no_machine", hint=f"there are: {listed}"
             )
-        replace_text(path, toml_lines.without_named_table(machines.read_text(path) or "", name, path))
+        replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
 
     @set_up(right="read", examples=("machine test box", "machine test box --json"))
     def machine_test(self, name: MachineArgument) -> MachineTested:
@@ -100,9 +101,7 @@ class MachineOperations(CommandLineOperations):
         On a terminal ssh may ask you: for a password, or whether a host key is the right one. The connection then stays for
         a minute, so that other commands use it. No other command asks.
         """
-        from tmuxctl import config
         from tmuxctl.control.machines import facts, reaching
-        from tmuxctl.timing import TIMING
 
         entry = machines.find_machine(name)
         settings = config.load({"tmux.socket": self.options.socket})

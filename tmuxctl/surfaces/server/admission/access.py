@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import plugin
 from tmuxctl.errors import Denied, NotFound, Unreachable
+from tmuxctl.machines import MACHINE
 from tmuxctl.operations import RIGHTS, Operation, Parameter, find
 from tmuxctl.value import Value
 
@@ -17,9 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tmuxctl.control import Control
+    from tmuxctl.control.machine import Machine
     from tmuxctl.model import Session
 
 EVERY = ("*",)
+
+ADDRESS = re.compile(rf"{MACHINE.pattern}/[A-Za-z0-9-][\w-]*", re.ASCII)
+"""A session of another machine, by its name or id."""
 
 PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 
@@ -29,7 +34,7 @@ LOCAL = ("secret_from_env", "secret_from_fd", "fix")
 PLUGINS = "with_"
 """The parameter that names plugins with their options, each of which says whether it names what is on this machine."""
 
-SPREADING = ("all", "all_sockets", "candidates", "fallback", "route", "sessions", "names", "target")
+SPREADING = ("all", "all_sockets", "candidates", "fallback", "route", "sessions", "names", "target", "machine")
 """Parameters by which a call reaches sessions that it does not name."""
 
 LISTING = ("ls", "profile_ls", "profile_show")
@@ -54,8 +59,21 @@ class CallerAccess(Value):
         return "*" in self.sessions
 
     def means(self, name: str) -> bool:
-        """Whether the session of this name is one of those that the token is for."""
-        return self.unlimited or any(fnmatchcase(name, pattern) for pattern in self.sessions)
+        """Whether the session of this name is one of those that the token is for: one of another machine only by a pattern
+        that names its machine too, as `web1/*`."""
+        machine, _, session = name.rpartition("/")
+        return self.unlimited or any(fnmatchcase(session, pattern) for pattern in self._patterns_for(machine))
+
+    def means_machine(self, machine: str) -> bool:
+        """Whether any session of this machine may be one that the token is for."""
+        return self.unlimited or any(True for _ in self._patterns_for(machine))
+
+    def _patterns_for(self, machine: str) -> Iterator[str]:
+        """The patterns for names of sessions of a machine; of this one for an empty name."""
+        for pattern in self.sessions:
+            place, slash, session = pattern.rpartition("/")
+            if bool(slash) == bool(machine) and fnmatchcase(machine, place):
+                yield session
 
     def demand(self, right: str, what: str) -> None:
         """Raise Denied unless the caller has this right."""
@@ -141,7 +159,8 @@ def still_means(access: CallerAccess, control: Control, session: str) -> bool:
     if access.unlimited:
         return True
     try:
-        return access.means(finding.find_session(control.machine, session, whole=False).name)
+        machine, called = _reach_address(control, session)
+        return access.means(machine.address_of(finding.find_session(machine, called, whole=False).name))
     except (NotFound, Unreachable):
         return True
 
@@ -152,9 +171,13 @@ def find_meant(access: CallerAccess, control: Control, session: str) -> str:
 
     if access.unlimited:
         return session
+    place, slash, _ = session.partition("/")
+    if slash and not access.means_machine(place):
+        raise _not_meant(access, session)
     try:
-        pane = finding.find_session(control.machine, session, whole=False)
-        name, found = pane.name, pane.id
+        machine, called = _reach_address(control, session)
+        pane = finding.find_session(machine, called, whole=False)
+        name, found = machine.address_of(pane.name), machine.address_of(pane.id)
     except (NotFound, Unreachable) as error:
         # not there, or ended: only its own name can tell whether it is meant
         if error.reason == "backend_timeout" or not access.means(session) or _is_id(session):
@@ -163,6 +186,14 @@ def find_meant(access: CallerAccess, control: Control, session: str) -> str:
     if not access.means(name):
         raise _not_meant(access, session)
     return found
+
+
+def _reach_address(control: Control, session: str) -> tuple[Machine, str]:
+    """The machine of an address and the session's name there; this one for any other name."""
+    if not ADDRESS.fullmatch(session):
+        return control.machine, session
+    place, called = control.reach(session)
+    return place.machine, called
 
 
 def _is_id(session: str) -> bool:

@@ -1,0 +1,92 @@
+"""What callers of a server may do on other machines: a token of one gives no right on another, and no caller has the server
+connect to a host that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from machines.conftest import tmuxctl
+from machines.ssh_server import SshServer
+
+from tmuxctl.control import Control
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.operations import find
+from tmuxctl.surfaces.server.admission.access import CallerAccess, check_arguments, find_meant, still_means
+
+
+@pytest.fixture
+def served(site: Path) -> Iterator[Control]:
+    """The operations of a server, which reaches `box` by a command, with sessions on both machines."""
+    (site / "box").mkdir()
+    words = f"env -u XDG_STATE_HOME HOME={site}/box sh"
+    assert tmuxctl("machine", "add", "box", "--command", words, "--tmux-socket", "inner").status == 0
+    with Control() as control:
+        control.machine.listed_only = True
+        for name in ("web-1", "box/web-1", "box/db"):
+            control.call("new", {"name": name, "command": ["cat"]})
+        yield control
+
+
+def allowed(access: CallerAccess, control: Control, operation: str, **arguments: object) -> bool:
+    """Whether the caller may make this call."""
+    try:
+        check_arguments(access, find(Control, operation), arguments, control)
+    except TmuxctlError:
+        return False
+    return True
+
+
+def test_a_token_for_sessions_of_this_machine_is_for_no_other(served: Control):
+    access = CallerAccess(sessions=("web-*", "d?"), remote=True)
+    assert allowed(access, served, "screen", session="web-1")
+    for session in ("box/web-1", "box/db", "box/missing", "other/web-1"):
+        assert not allowed(access, served, "screen", session=session)
+        assert not allowed(access, served, "kill", session=["web-1", session])
+    assert not allowed(access, served, "wait", any=["web-1", "box/web-1"])
+    assert not allowed(access, served, "new", name="box/web-2")
+    assert not allowed(access, served, "ls", machine="box")
+    assert not allowed(access, served, "run", command=["true"], machine="box")
+    assert allowed(access, served, "ls")
+
+
+def test_a_pattern_that_names_the_machine_is_for_its_sessions(served: Control):
+    access = CallerAccess(sessions=("box/web-*",), remote=True)
+    assert allowed(access, served, "screen", session="box/web-1")
+    assert allowed(access, served, "new", name="box/web-2")
+    for session in ("web-1", "box/db"):
+        assert not allowed(access, served, "screen", session=session)
+    assert not allowed(access, served, "new", name="web-2")
+    found = find_meant(access, served, "box/web-1")
+    assert found.startswith("box/")
+    assert found != "box/web-1"
+    served.call("rename", {"session": found, "name": "db-2"})
+    assert not still_means(access, served, found)
+
+
+def test_a_pattern_for_every_name_of_this_machine_is_for_no_other():
+    assert not CallerAccess(sessions=("w*",)).means("web1/build")
+    assert not CallerAccess(sessions=("*b*",)).means("web1/build")
+    assert CallerAccess(sessions=("*/build",)).means("web1/build")
+    assert not CallerAccess(sessions=("*/build",)).means("build")
+
+
+def test_no_host_is_tried_for_a_token_that_names_no_such_machine(site: Path, web1: SshServer):
+    assert tmuxctl("machine", "add", "web1").status == 0
+    with Control() as control:
+        control.machine.listed_only = True
+        assert not allowed(CallerAccess(sessions=("t",)), control, "screen", session="web1/t")
+    assert not (site / "ssh-calls").exists()
+
+
+def test_the_owner_of_a_server_reaches_the_machines_of_the_file_alone(served: Control, site: Path, web1: SshServer):
+    assert served.call("show", {"session": "box/db"}).machine == "box"
+    for call in (
+        {"session": "web1/t"},
+        {"session": "127.0.0.1/t"},
+    ):
+        with pytest.raises(TmuxctlError) as raised:
+            served.call("screen", call)
+        assert raised.value.reason == "no_machine"
+    assert not (site / "ssh-calls").exists()
