@@ -121,8 +121,11 @@ class _Run:
         self._succeed(f"tmuxctl profile test {path}", block.line)
 
     def settings(self, block: Block, path: Path | None) -> None:
-        """A config.toml without anything unknown."""
+        """A config.toml without anything unknown, or a machines.toml."""
         path = path or self.world.file("config.toml", block.text)
+        if path.name == "machines.toml":
+            self._succeed("tmuxctl machine ls", block.line)
+            return
         self._succeed(f"TMUXCTL_CONFIG={path} tmuxctl config show", block.line)
 
     def python(self, block: Block, path: Path | None) -> None:
