@@ -11,8 +11,10 @@ from machines.conftest import tmuxctl
 from machines.ssh_server import SshServer
 
 from tmuxctl.control import Control
+from tmuxctl.control.sessions import finding
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.model import State
+from tmuxctl.terminal.tmux import lease
 
 
 def test_the_machine_has_no_python(far: Control):
@@ -165,3 +167,45 @@ def test_a_person_attaches_over_ssh(far: Control, web1: SshServer):
     assert far.call("show", {"session": "web1/t"}).attached == 1
     far.call("send", {"session": "here", "text": "typed by a person"})
     assert far.call("wait", {"session": "web1/t", "text": "typed by a person", "since": "screen"}).matched
+
+
+def test_a_command_reads_the_standard_input_of_this_machine(web1: SshServer):
+    assert tmuxctl("new", "web1/sh", "--", "bash", "--norc").status == 0
+    ran = tmuxctl("exec", "web1/sh", "--", "sort", stdin="b\nc\na\n")
+    assert (ran.status, ran.output) == (0, "a\nb\nc\n")
+    assert not list(web1.home.rglob("stdin-*"))
+
+
+def test_a_session_there_is_recorded_and_exported_here(far: Control, web1: SshServer):
+    far.call("new", {"name": "web1/t", "command": ["cat"]})
+    far.call("rec", {"session": "web1/t", "file": f"{web1.place}/t.cast"})
+    far.call("send", {"session": "web1/t", "text": "on the record", "wait_text": "on the record"})
+    recorded = far.call("rec", {"session": "web1/t", "stop": True})
+    assert recorded.session == "web1/t"
+    assert "on the record" in (web1.place / "t.cast").read_text()
+    far.call("export", {"source": "web1/t", "file": f"{web1.place}/again.cast"})
+    assert "on the record" in (web1.place / "again.cast").read_text()
+
+
+def test_a_session_whose_server_died_there_is_restored_there(far: Control, web1: SshServer):
+    made = far.call("new", {"name": "web1/t", "command": ["cat"], "env": {"GIVEN": "1"}})
+    server = far.reach("web1/t")[0].machine.transport.run([("display-message", "-p", "#{pid}")]).decode().strip()
+    subprocess.run(["kill", "-9", server], check=True)
+    (lost,) = far.call("ls", {"machine": "web1"}).sessions
+    assert (lost.state, lost.machine) == (State.LOST, "web1")
+    far.call("restore", {"session": ["web1/t"]})
+    again = far.call("show", {"session": "web1/t"})
+    assert (again.id, again.state) == (made.id, State.IDLE)
+    with pytest.raises(Usage):
+        far.call("restore", {"session": ["web1/t", "here"]})
+
+
+def test_a_writer_of_another_machine_is_not_taken_for_a_dead_one(far: Control):
+    far.call("new", {"name": "web1/t", "command": ["cat"]})
+    machine = far.reach("web1/t")[0].machine
+    holder = machine.new_holder()
+    pane = finding.find_session(machine, "t")
+    assert lease.take_lease(machine.io, holder, pane)
+    # what a tmuxctl over there sees: a lease whose process it cannot look for
+    assert not lease.is_broken(finding.find_session(machine, "t"), None)
+    assert str(holder).count(".") == 3
