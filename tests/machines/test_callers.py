@@ -13,7 +13,11 @@ from machines.ssh_server import SshServer
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.operations import find
+from tmuxctl.surfaces.mcp.client import read_settings
+from tmuxctl.surfaces.mcp.server import ToolServer
 from tmuxctl.surfaces.server.admission.access import CallerAccess, check_arguments, find_meant, still_means
+from tmuxctl.surfaces.server.admission.guard import AdmissionRules
+from tmuxctl.surfaces.server.app import make_server
 
 
 @pytest.fixture
@@ -89,4 +93,15 @@ def test_the_owner_of_a_server_reaches_the_machines_of_the_file_alone(served: Co
         with pytest.raises(TmuxctlError) as raised:
             served.call("screen", call)
         assert raised.value.reason == "no_machine"
+    assert not (site / "ssh-calls").exists()
+
+
+def test_servers_reach_the_machines_of_the_file_alone(site: Path):
+    rules = AdmissionRules(None, (), (), False, None)
+    for serve in (lambda control: make_server(control, rules), lambda control: ToolServer(control, read_settings({}))):
+        with Control() as control:
+            serve(control)
+            with pytest.raises(TmuxctlError) as raised:
+                control.call("new", {"name": "web1/t", "command": ["cat"]})
+            assert raised.value.reason == "no_machine"
     assert not (site / "ssh-calls").exists()
