@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from machines.ssh_server import SYSTEM_PATH, SshServer, configure_ssh
+from machines.ssh_server import SYSTEM_PATH, SshServer, configure_ssh, end_all
 
 from tmuxctl.control import Control
 
 
 @pytest.fixture
-def site(place: Path, monkeypatch: pytest.MonkeyPatch, needs: Callable[..., None]) -> Path:
+def site(place: Path, monkeypatch: pytest.MonkeyPatch, needs: Callable[..., None]) -> Iterator[Path]:
     """The user's own machine, with a runtime folder and an ssh of its own."""
     needs("ssh", "tmux")
     if not shutil.which("sshd", path=SYSTEM_PATH):
@@ -28,7 +28,8 @@ def site(place: Path, monkeypatch: pytest.MonkeyPatch, needs: Callable[..., None
     monkeypatch.setenv("XDG_CONFIG_HOME", str(place / "config"))
     monkeypatch.setenv("PATH", f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}")
     configure_ssh(place, [])
-    return place
+    yield place
+    end_all(place)
 
 
 @pytest.fixture

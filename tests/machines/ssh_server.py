@@ -56,6 +56,9 @@ Host *
 
 PATIENCE = 20.0
 
+STARTED: list[SshServer] = []
+"""Servers that have to be ended: sshd writes its title over its environment, by which a test's processes are found otherwise."""
+
 
 class SshServer:
     """One machine behind ssh, called `name` by the user's ssh configuration."""
@@ -78,6 +81,7 @@ class SshServer:
         (self.folder / "sshd_config").write_text(SERVER.format(**facts))
         self.client = CLIENT.format(name=name, user=getpass.getuser(), **facts)
         self.process = self.start()
+        STARTED.append(self)
 
     def start(self) -> subprocess.Popen[bytes]:
         """Start it, and wait until it answers."""
@@ -139,3 +143,13 @@ def configure_ssh(place: Path, servers: Sequence[SshServer], more: str = "") -> 
     ssh = shutil.which("ssh", path=SYSTEM_PATH)
     wrapper.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{place}/ssh-calls\nexec {ssh} -F {folder}/config "$@"\n')
     wrapper.chmod(0o755)
+
+
+def end_all(place: Path) -> None:
+    """End the connections that ssh keeps for later commands, then the servers with those that are left."""
+    for control in (place / "run/tmuxctl/ssh").glob("*"):
+        subprocess.run(["ssh", "-o", f"ControlPath={control}", "-O", "exit", "any"], capture_output=True, check=False)
+    while STARTED:
+        server = STARTED.pop()
+        if server.process.poll() is None:
+            server.stop()
