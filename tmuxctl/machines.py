@@ -28,6 +28,9 @@ DESTINATION = re.compile(
 
 KEYS = ("ssh", "tmux", "socket", "command")
 
+GROUPS = "groups"
+"""The table of the file that names several machines by one word."""
+
 INCLUDED_MOST, INCLUDED_DEPTH = 64, 4
 """How many files of an ssh configuration are read, and how deep they may include each other."""
 
@@ -111,14 +114,10 @@ def read_machines(path: str | None = None) -> dict[str, MachineEntry]:
     text = read_machines_file(path)
     if text is None:
         return {}
-    import tomllib
-
-    try:
-        tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise Usage(f"{ascii(path)}: {error}", reason="bad_config", hint="see https://toml.io") from None
     found = {}
-    for name, table in tables.items():
+    for name, table in _parse_tables(path, text).items():
+        if name == GROUPS:
+            continue
         try:
             found[name] = parse_machine(name, table)
         except Usage as error:
@@ -126,9 +125,35 @@ def read_machines(path: str | None = None) -> dict[str, MachineEntry]:
     return found
 
 
+def _parse_tables(path: str, text: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise Usage(f"{ascii(path)}: {error}", reason="bad_config", hint="see https://toml.io") from None
+
+
+def read_groups(path: str | None = None) -> dict[str, tuple[str, ...]]:
+    """The groups of machines that the file names: the names of their machines, by their own; errors as `read_machines_file`."""
+    path = path or machines_path()
+    text = read_machines_file(path)
+    groups = {} if text is None else _parse_tables(path, text).get(GROUPS, {})
+    hint = '[groups] and below it: web = ["web1", "web2"]'
+    if not isinstance(groups, Mapping):
+        raise Usage(f"{ascii(path)}: groups is not a table", reason="bad_config", hint=hint)
+    for name, members in groups.items():
+        check_machine_name(name)
+        if not isinstance(members, list) or not all(isinstance(one, str) and is_machine_name(one) for one in members):
+            raise Usage(f"{ascii(path)}: group {name} is not a list of machines", reason="bad_config", hint=hint)
+    return {name: tuple(members) for name, members in groups.items()}
+
+
 def parse_machine(name: str, table: Any) -> MachineEntry:
     """One table of the file, checked; Usage names what is wrong."""
-    check_machine_name(name)
+    if check_machine_name(name) == GROUPS:
+        hint = f"another name, and: --ssh {GROUPS}"
+        raise Usage(f"{GROUPS} is the table of groups, and no machine", reason="bad_machine", hint=hint)
     if not isinstance(table, Mapping):
         raise Usage(f"{name} is not a table", reason="bad_config", hint=f'write [{name}] and ssh = "user@host"')
     for key in table:

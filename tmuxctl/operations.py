@@ -68,6 +68,8 @@ class Meta(Value):
     events: bool = False
     """It yields events, for which its command may run one of the user's."""
     waiting: Waiting | None = None
+    several: bool = False
+    """Its command may be given several sessions, each of which is then called for on its own."""
     view: str = ""
     """What a person is shown of its result, where that is not what is shown of every one of this class; `pairs`: each field
     on a line, which needs no printer."""

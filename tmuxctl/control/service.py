@@ -182,6 +182,7 @@ class Control:
 
     @_drive(
         right="write",
+        several=True,
         waiting=Waiting("{names} {until}", until="to take the text"),
         examples=(
             "send db 'select 1;'",
@@ -272,11 +273,14 @@ class Control:
     @_drive(
         right="write",
         passes_status=True,
+        several=True,
         waiting=Waiting("{names} to run {program}"),
         examples=(
             "exec build -- make -j4",
             "exec build 'cd src && git status'",
             "exec build --timeout 10m -- ./run-tests",
+            "exec web1/sh,web2/sh -- uptime",
+            "exec @web/sh --limit 4 -- uptime",
             "printf 'b\\na\\n' | tmuxctl exec build -- sort",
         ),
     )
@@ -313,6 +317,7 @@ class Control:
 
     @_drive(
         right="write",
+        several=True,
         waiting=Waiting("{names} to answer"),
         examples=(
             "ask db 'select count(*) from orders;'",
@@ -400,6 +405,7 @@ class Control:
 
     @_drive(
         right="read",
+        several=True,
         waiting=Waiting("{names} {until}", unless=("now",), until="to be idle"),
         examples=(
             "wait db",
@@ -407,6 +413,7 @@ class Control:
             "wait db --text 'rows? in set'",
             "wait build --prompt",
             "wait --any web,worker --input",
+            "wait web,worker --exit",
             "wait db --now",
         ),
     )

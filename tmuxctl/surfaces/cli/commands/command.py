@@ -136,18 +136,33 @@ class OperationCommand(click.Command):
         ctx.params[WORDS], others = self._read_foreign_options(ctx)
         arguments = others | self._assign_words(ctx.params[WORDS], ctx.meta["tmuxctl.tail"])
         files: dict[str, str] = {}
+        several = self.operation.meta.several and bool(
+            re.search("^@|^(?!tmux[:@]).*,", arguments.get(self.positional[0].name, ""))
+        )
         for one in (one for one in self.operation.parameters if not one.positional):
             if is_given(ctx, one.name):
                 arguments[one.name] = ctx.params[one.name]
                 if one.flag.to_file:
                     files[one.name], arguments[one.name] = ctx.params[one.name], True
-            if one.flag.own_input and arguments.get(one.name, "-") == "-" and (path := find_own_input()):
+            if several and one.flag.own_input and arguments.get(one.name) == "-":
+                hint = f"--{option_name(one.name)} FILE is read for each of them"
+                raise Usage("standard input can be read for one session only", reason="bad_usage", hint=hint)
+            if (
+                not several
+                and one.flag.own_input
+                and arguments.get(one.name, "-") == "-"
+                and (path := find_own_input())
+            ):
                 arguments[one.name] = path
         self._read_input(arguments, ctx, options)
         self.operation.arguments(arguments, self._name_parameter)
         reactions = {name.removeprefix("on_"): ctx.params[name] for name, *_ in REACTIONS if ctx.params.get(name)}
         reactions |= {"notify": ctx.params["notify"]} if ctx.params.get("notify") else {}
         form = ctx.params.get("format_")
+        if several:
+            from tmuxctl.surfaces.cli.commands.several import run_each
+
+            return run_each(self.operation, self.connect, arguments, options, ctx.params.get("limit"))
         return run_operation(self.operation, self.connect, arguments, options, files, form, reactions)
 
     def typed_words(self, ctx: click.Context) -> tuple[str, ...]:

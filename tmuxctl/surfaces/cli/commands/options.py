@@ -31,6 +31,7 @@ NOTIFY_HELP = (
     "(bell,desktop); without a value by what is at hand"
 )
 FORMAT_HELP = r"print each session in this format: {name}, {state}, any field of `ls --json`, \t and \n"
+LIMIT_HELP = "of several sessions (A,B or @GROUP/NAME), use at most this many at once (default: 32)"
 
 
 def option_name(name: str) -> str:
@@ -43,6 +44,8 @@ def own_options(operation: Operation) -> list[click.Option]:
     found = []
     if operation.meta.rows:
         found.append(click.Option(["format_", "-F", "--format"], metavar="FORMAT", help=FORMAT_HELP))
+    if operation.meta.several:
+        found.append(click.Option(["limit", "--limit"], metavar="NUMBER", help=LIMIT_HELP))
     if operation.meta.events:
         found += [click.Option([name, flag], metavar="CMD", help=about) for name, flag, about in REACTIONS]
         found.append(click.Option(["notify", "--notify"], metavar="[HOW]", help=NOTIFY_HELP))
