@@ -184,6 +184,16 @@ class Session(WithState):
     passed: tuple[Any, ...] = ()
     """Of a session that was just started from candidates: those passed over, each with its reason (`results.Passed`)."""
 
+    @property
+    def address(self) -> str:
+        """What every command calls it: its name, with the machine before it if it is on another one."""
+        return f"{self.machine}/{self.name}" if self.machine else self.name
+
+    @property
+    def lasting_address(self) -> str:
+        """The same with the id for the name, which another session cannot get."""
+        return f"{self.machine}/{self.id}" if self.machine else self.id
+
 
 T = TypeVar("T", bound=WithStatus)
 

@@ -407,10 +407,20 @@ class Released(Value):
     released: tuple[str, ...]
 
 
+class MachineProblem(Value):
+    """A machine that told nothing, and why."""
+
+    machine: str
+    reason: str
+    message: str
+    hint: str
+
+
 class Sessions(Value):
-    """All sessions, by name."""
+    """All sessions, by name. `problems`: of machines whose sessions were asked for and are not known."""
 
     sessions: tuple[Session, ...]
+    problems: tuple[MachineProblem, ...] = ()
 
 
 class StatusLine(Value):

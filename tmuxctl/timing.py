@@ -343,6 +343,10 @@ class MachineTiming(Value):
 
     start_seconds: float = 20.0
     """How long the first call to one may take: ssh gives up by itself before that, after ten seconds, and says why."""
+    all_seconds: float = 5.0
+    """How long a list of all machines waits for those that are slow."""
+    again_seconds: float = 5.0
+    """The pause before a machine is reached again that cannot be followed any more."""
 
 
 class AssertionTiming(Value):

@@ -9,7 +9,10 @@ import socket
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
+
+import psutil
 
 PROGRAMS = """
 awk basename bash cat chmod chown cp cut date dd df dirname env false find getconf getent grep head id kill ln locale ls
@@ -111,6 +114,15 @@ class SshServer:
         """End the server; connections that are open stay."""
         self.process.terminate()
         self.process.wait(PATIENCE)
+
+    def go_down(self) -> None:
+        """End the server with its connections."""
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        self.stop()
+        for child in children:
+            with suppress(psutil.NoSuchProcess):
+                if child.name().startswith("sshd"):
+                    child.kill()
 
     def script(self, program: str, text: str) -> None:
         """Put a script in the place of a program there."""

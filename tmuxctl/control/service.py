@@ -63,6 +63,7 @@ ProfileChoice = Annotated[
 ProfileNames = Annotated[tuple[str, ...], ValueKind("profile", TEXTS.schema, TEXTS.parse)]
 ProfileList = Annotated[tuple[str, ...], ValueKind("profiles", NAMES.schema, NAMES.parse)]
 MachineName = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse)]
+AllMachines = Annotated[bool, "also those of all machines of machines.toml"]
 MachineOption = Annotated[MachineName | None, "on this machine, as `MACHINE/NAME` says it"]
 OptionName = Annotated[str, ValueKind("option", TEXT.schema, TEXT.parse)]
 PluginName = Annotated[str, ValueKind("plugin", TEXT.schema, TEXT.parse), "the name of the plugin"]
@@ -744,11 +745,19 @@ class Control:
             StateFilter | None,
             "print only changes to this state; prompt: ready for the next command, input: wants any other input",
         ] = None,
+        all_machines: AllMachines = False,
     ) -> Iterator[results.Event]:
         """Print each session's state, then every change of it; end when all named sessions have ended."""
         from tmuxctl.control.waiting import watching
 
-        return watching.watch(self.machine, session, state)
+        if not all_machines:
+            return watching.watch(self.machine, session, state)
+        if session:
+            hint = "name sessions of other machines so: watch web1/build"
+            raise Usage("--all-machines watches all sessions", reason="bad_option", hint=hint)
+        from tmuxctl.control.machines import everywhere
+
+        return everywhere.watch(self.machine, lambda machine: watching.watch(machine, (), state))
 
     @_look(
         right="read",
@@ -953,11 +962,21 @@ class Control:
         tag: Annotated[str | None, ValueKind("tag", TEXT.schema, TEXT.parse), "only sessions with this tag"] = None,
         all_sockets: Annotated[bool, "also the panes of your other tmux servers"] = False,
         ended: Annotated[bool, "also killed sessions whose output is still kept", Flag(("-a",))] = False,
+        all_machines: AllMachines = False,
     ) -> results.Sessions:
         """List all sessions, including ended, lost and adopted ones."""
         from tmuxctl.control.lifecycle import listing
 
-        return listing.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
+        def look(machine: Machine) -> results.Sessions:
+            return listing.ls(
+                machine, state=state, tag=tag, all_sockets=all_sockets and not machine.address, ended=ended
+            )
+
+        if not all_machines:
+            return listing.ls(self.machine, state=state, tag=tag, all_sockets=all_sockets, ended=ended)
+        from tmuxctl.control.machines import everywhere
+
+        return everywhere.list_sessions(self.machine, look)
 
     @_look(
         right="read",
@@ -968,6 +987,7 @@ class Control:
         self,
         *,
         follow: Annotated[bool, "go on, and print the line anew whenever it changes", Flag(("-f",))] = False,
+        all_machines: AllMachines = False,
         format: Annotated[
             Literal["plain", "tmux", "json"], "json: an object that waybar, i3blocks and i3bar read"
         ] = "plain",
@@ -980,9 +1000,10 @@ class Control:
         """
         from tmuxctl.control.waiting import status_line
 
+        found = self.ls(all_machines=all_machines).sessions
         if follow:
-            return status_line.follow(self.machine, format)
-        return status_line.status(self.machine, format)
+            return status_line.follow(found, self.watch(all_machines=all_machines), format)
+        return status_line.sum_up(found, format)
 
     @_sessions(right="create", examples=("adopt tmux:work:1.0 build", "adopt tmux@other:%3 --profile psql"))
     def adopt(

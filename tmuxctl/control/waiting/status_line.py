@@ -4,40 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from tmuxctl.control.lifecycle import listing
-from tmuxctl.control.waiting import watching
 from tmuxctl.model import Session, State, natural_key
 from tmuxctl.results import Event, StatusLine
 from tmuxctl.terminal.tmux.journal import parse_cursor
 
-if TYPE_CHECKING:
-    from tmuxctl.control.machine import Machine
 
-
-def status(machine: Machine, form: str) -> StatusLine:
-    """The line in the form `plain`, `tmux` (with its styles) or `json` (an object as bars read it); empty, except as `json`,
-    where no session is busy or wants input."""
-    return _sum_up(listing.ls(machine).sessions, form)
-
-
-def follow(machine: Machine, form: str) -> Iterator[StatusLine]:
-    """The line as it is now, and anew whenever it changes."""
-    found = listing.ls(machine).sessions
-    newest: dict[str, Session | Event] = {one.incarnation or one.name: one for one in found}
-    told = _sum_up(found, form)
-    yield told
-    for event in watching.watch(machine, ()):
-        # a session may get another name
-        newest[parse_cursor(event.cursor).incarnation if event.cursor else event.session] = event
-        now = _sum_up(sorted(newest.values(), key=lambda one: natural_key(_name_of(one))), form)
-        if now.line != told.line:
-            told = now
-            yield now
-
-
-def _sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
+def sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
+    """The line of these sessions in the form `plain`, `tmux` (with its styles) or `json` (an object as bars read it); empty,
+    except as `json`, where none is busy or wants input."""
     wanting = tuple(_name_of(one) for one in found if wants_input(one))
     busy = sum(one.state is State.BUSY for one in found)
     return StatusLine(
@@ -48,8 +23,22 @@ def _sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
     )
 
 
+def follow(found: Sequence[Session], events: Iterator[Event], form: str) -> Iterator[StatusLine]:
+    """The line as it is now, and anew whenever what `events` tell changes it."""
+    newest: dict[str, Session | Event] = {one.incarnation or one.address: one for one in found}
+    told = sum_up(found, form)
+    yield told
+    for event in events:
+        # a session may get another name
+        newest[parse_cursor(event.cursor).incarnation if event.cursor else event.session] = event
+        now = sum_up(sorted(newest.values(), key=lambda one: natural_key(_name_of(one))), form)
+        if now.line != told.line:
+            told = now
+            yield now
+
+
 def _name_of(told: Session | Event) -> str:
-    return told.session if isinstance(told, Event) else told.name
+    return told.session if isinstance(told, Event) else told.address
 
 
 def wants_input(told: Session | Event) -> bool:

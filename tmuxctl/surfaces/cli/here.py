@@ -40,7 +40,12 @@ class TerminalOperations(CommandLineOperations):
             raise attaching.missing_client_error(words[0], error) from None
 
     @operation(right="kill", group="Look", view="text", examples=("top", "top --once"))
-    def top(self, *, once: Annotated[bool, "print the table once, and end"] = False) -> Any:
+    def top(
+        self,
+        *,
+        once: Annotated[bool, "print the table once, and end"] = False,
+        all_machines: Annotated[bool, "also the sessions of all machines of machines.toml"] = False,
+    ) -> Any:
         """Show a live table of all sessions, and what the selected one shows.
 
         It has the state, open question, idle time, processor time and memory of each. Sessions that want input come
@@ -60,10 +65,10 @@ class TerminalOperations(CommandLineOperations):
 
         if once:
             with self.connect(self.options) as control:
-                return {"text": "\n".join(top.show_once(control, self.options))}
+                return {"text": "\n".join(top.show_once(control, self.options, all_machines=all_machines))}
         top.check(self.options)
         with Control(settings=config.load({"tmux.socket": self.options.socket}), resident=True) as control:
-            top.run(control, self.options)
+            top.run(control, self.options, all_machines=all_machines)
         return None
 
     @operation(right="read", group="Look", examples=("play build", "play demo.cast --speed 2 --idle-limit 1s"))

@@ -369,13 +369,15 @@ class Printer:
         if self.form is not None:
             self._lines(*(table.formed(self.form, one) for one in result.sessions))
         elif self.options.quiet:
-            self._lines(*(one.name for one in result.sessions))
+            self._lines(*(one.address for one in result.sessions))
         elif not result.sessions:
             start = "no sessions; start one: tmuxctl new -- python3"
             told = "no session matches; to list all: tmuxctl ls" if self.arguments else start
             self._note(with_socket(told, self.options))
         else:
             self._lines(*table.sessions(result.sessions, self.options))
+        for one in result.problems:
+            tell(f"tmuxctl: {flat(one.machine)}: {flat(one.message)}\n  {flat(one.hint)}")
 
     @prints(results.StatusLine)
     def print_status_line(self, result: Any) -> None:

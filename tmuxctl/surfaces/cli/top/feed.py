@@ -29,7 +29,10 @@ class Feed:
     """All sessions, kept fresh by two threads. `ring` is called whenever there is something new to show. The session with the
     id `own`, in which this is shown, is listed and not followed."""
 
-    def __init__(self, control: Control, ring: Callable[[], None], own: str | None = None) -> None:
+    def __init__(
+        self, control: Control, ring: Callable[[], None], own: str | None = None, *, all_machines: bool = False
+    ) -> None:
+        self._given = {"all_machines": True} if all_machines else {}
         self._control, self._ring, self._timing = control, ring, control.machine.timing.page
         self._caller = Caller(session=own)
         self._meter = Meter(control.machine.transport.load, self._timing.load_seconds)
@@ -57,7 +60,7 @@ class Feed:
 
     def list_once(self) -> None:
         """List the sessions, and measure what they take, once; raises TmuxctlError if they cannot be listed."""
-        self._sessions = self._control.call("ls", {}).sessions
+        self._sessions = self._control.call("ls", self._given).sessions
         for _ in range(2):
             self._measure()
             self._over.wait(self._timing.load_seconds)
@@ -116,13 +119,15 @@ class Feed:
         age, timing = time.monotonic() - self._listed, self._timing
         # of the panes of another server its `ls` alone tells
         due = (
-            timing.changed_seconds if self._stale or any(one.target for one in self._sessions) else timing.rare_seconds
+            timing.changed_seconds
+            if self._stale or any(one.target or one.machine for one in self._sessions)
+            else timing.rare_seconds
         )
         if poked or standing != self._standing or age >= due:
             # whatever comes while they are listed, or keeps them from it, is for the next time
             self._stale, self._standing = False, None
             before = set(self._told)
-            self._sessions = self._control.call("ls", {}).sessions
+            self._sessions = self._control.call("ls", self._given).sessions
             self._listed, self._standing = time.monotonic(), standing
             for gone in before - {one.incarnation for one in self._sessions}:
                 del self._told[gone]
@@ -130,7 +135,7 @@ class Feed:
         self._measure()
 
     def _measure(self) -> None:
-        roots = {one.id: one.pid for one in self._sessions if one.pid and not one.state.traits.over}
+        roots = {one.id: one.pid for one in self._sessions if one.pid and not one.machine and not one.state.traits.over}
         shown = self.shown
         self._loads = self._meter.measure(roots, lambda key: shown is None or key in shown)
 
@@ -139,7 +144,7 @@ class Feed:
     def _watch(self) -> None:
         while not self._over.is_set():
             with suppress(TmuxctlError):
-                for event in self._control.call("watch", {}, cancelled=self._over, caller=self._caller):
+                for event in self._control.call("watch", self._given, cancelled=self._over, caller=self._caller):
                     self._hear(event)
             self._over.wait(self._timing.table_seconds)
 

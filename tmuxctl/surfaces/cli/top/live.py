@@ -68,7 +68,7 @@ class LiveView:
         self.followed: str | None = None
 
     def follow(self, session: str | None) -> None:
-        """Follow the session with this id from now on, and no other; None for none."""
+        """Follow the session with this lasting address from now on, and no other; None for none."""
         if session == self.followed:
             return
         self._over.set()
@@ -82,8 +82,11 @@ class LiveView:
         # whoever moves on at once, with a key that repeats, does not want to see each
         if over.wait(self._timing.passing_seconds):
             return
-        machine = self._control.machine
-        folder = Journal(machine.transport, records.session_folder(machine, session)).folder
+        machine, called = self._control.machine, session
+        if "/" in session:
+            place, called = self._control.reach(session)
+            machine = place.machine
+        folder = Journal(machine.transport, records.session_folder(machine, called)).folder
         with closing(machine.transport.watch([folder])) as watch:
             while not over.is_set():
                 found = self._look(session)

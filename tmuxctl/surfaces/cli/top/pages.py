@@ -211,7 +211,7 @@ def arranged(rows: Iterable[Row], words: str, order: str, group: str = "") -> li
 
     def place(row: Row) -> tuple[Any, ...]:
         one = row.session
-        return natural_key(GROUPS[group](one)), ORDERS[order](row), natural_key(one.name), one.id
+        return natural_key(GROUPS[group](one)), ORDERS[order](row), natural_key(one.address), one.id
 
     return sorted(found, key=place)
 
@@ -224,7 +224,7 @@ def find_next_asking(rows: Sequence[Row], selected: str | None) -> str | None:
 
 
 def _holds(one: Session, words: Sequence[str]) -> bool:
-    parts = (one.name, words_of(one), one.wants or "", one.profile or "", command(one.argv), question(one))
+    parts = (one.address, words_of(one), one.wants or "", one.profile or "", command(one.argv), question(one))
     text = " ".join(parts).casefold()
     return all(one.state.value == word if State.of(word) else word in text for word in words)
 
@@ -244,7 +244,7 @@ class Column(NamedTuple):
 
 
 COLUMNS = (
-    Column("NAME", "name", 8, 32, lambda row, now: row.session.name),
+    Column("NAME", "name", 8, 32, lambda row, now: row.session.address),
     Column("STATE", "state", 8, 16, lambda row, now: words_of(row.session)),
     Column("IDLE", "idle", 4, 4, lambda row, now: idle(row.session, now), right=True),
     Column("CPU%", "cpu", 5, 5, lambda row, now: percent(row.load), right=True),
@@ -414,7 +414,7 @@ def question_page(one: Session, width: int, height: int, typed: str | None = Non
     assert asking is not None
     answers = asking.options[: len(ANSWER_KEYS)]
     risk = "  risk: high" if asking.risk == "high" else ""
-    head: Line = [Piece(one.name, "bold"), Piece(" asks", State.ASKING.value), Piece(risk, "error")]
+    head: Line = [Piece(one.address, "bold"), Piece(" asks", State.ASKING.value), Piece(risk, "error")]
     text: list[Line] = [[Piece("  "), Piece(row)] for row in wrapped(shown(asking.question), width - 4)]
     choices = list(_answers(asking, answers))
     room = height - 1 - len(choices)

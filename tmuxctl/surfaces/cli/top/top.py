@@ -72,10 +72,10 @@ def check(options: Options, command: str = "top", hint: str = HINT) -> None:
         )
 
 
-def run(control: Control, options: Options) -> None:
+def run(control: Control, options: Options, *, all_machines: bool = False) -> None:
     """Show the table until the person quits."""
     terminal = Terminal(colors=colorful(sys.stdout, options))
-    feed = Feed(control, terminal.ring, OWN_SESSION)
+    feed = Feed(control, terminal.ring, OWN_SESSION, all_machines=all_machines)
     # before anything is drawn: a failure is told as that of any command, and who stops us then (Ctrl-Z) stops no one
     # who is just opening a control client, for which other processes would have to wait
     feed.start()
@@ -86,9 +86,9 @@ def run(control: Control, options: Options) -> None:
         feed.close()
 
 
-def show_once(control: Control, options: Options) -> list[str]:
+def show_once(control: Control, options: Options, *, all_machines: bool = False) -> list[str]:
     """The table as it is now, line by line; as wide as the terminal, or 120 columns."""
-    feed = Feed(control, lambda: None)
+    feed = Feed(control, lambda: None, all_machines=all_machines)
     feed.list_once()
     rows, colors = feed.rows(), colorful(sys.stdout, options)
     lines = page(View(rows, width() or 120, 3 * len(rows) + 4, time.time(), footer=[])).lines
@@ -156,7 +156,8 @@ class Top:
         self._follow()
         width, height = self.terminal.size
         place = live.find_place(width, height, wanted=self.view_wanted)
-        self.live.follow(self.selection.id if place and self.selection.id != OWN_SESSION else None)
+        one = self.session() if place and self.selection.id != OWN_SESSION else None
+        self.live.follow(one.lasting_address if one else None)
         if place:
             width, height = (place.column - 1, height) if place.beside else (width, place.row + 1)
         selected, order = self.selection.id, self.order
@@ -183,11 +184,11 @@ class Top:
     def _draw_live(self, place: live.ViewPlace) -> list[Sequence[Piece | Styled]]:
         """The live view: a head, and as many rows as fit below it."""
         one, seen = self.session(), self.live.now
-        known = seen if one and seen and seen.session == one.id else None
+        known = seen if one and seen and seen.session == one.lasting_address else None
         head: Line = [Piece(" no session", "dim")]
         if one is not None:
             size = f"  {known.cols}x{known.lines}" if known and known.cols else ""
-            head = [Piece(f" {one.name}", "bold"), Piece(f"  {words_of(one)}", one.state.value), Piece(size, "dim")]
+            head = [Piece(f" {one.address}", "bold"), Piece(f"  {words_of(one)}", one.state.value), Piece(size, "dim")]
             if one.id == OWN_SESSION:
                 head = [*head, Piece("  this terminal", "dim")]
         if known and known.problem:
@@ -299,18 +300,18 @@ class Top:
     def attach(self, one: Session) -> None:
         """Bring the session to this terminal until the person leaves it."""
         if one.id == OWN_SESSION:
-            self.tell(f"{one.name} is the session this runs in")
+            self.tell(f"{one.address} is the session this runs in")
             return
         self.unseen = True
         try:
-            words = attaching.attach_command(self.control, one.id)
+            words = attaching.attach_command(self.control, one.lasting_address)
             with self.terminal.away():
                 status, said = _attached(words)
         except TmuxctlError as error:
             self.tell(error)
             return
         self.tell(
-            f"back from {one.name}" if status == 0 else f"attach to {one.name}: {said or f'exit status {status}'}"
+            f"back from {one.address}" if status == 0 else f"attach to {one.address}: {said or f'exit status {status}'}"
         )
         self.wrong = status != 0
         self.feed.poke()
@@ -334,10 +335,10 @@ def _attached(words: list[str]) -> tuple[int, str]:
 
 def interrupt(control: Control, one: Session) -> None:
     """Press the keys that stop what a session's program does, as the profile of the program that runs now names them."""
-    place, called = control.reach(one.id)
+    place, called = control.reach(one.lasting_address)
     watched = Observer(place.machine, finding.find_session(place.machine, called))
     watched.observe()
-    control.call("keys", {"session": one.id, "keys": watched.interrupt_keys})
+    control.call("keys", {"session": one.lasting_address, "keys": watched.interrupt_keys})
 
 
 # modes
@@ -375,7 +376,7 @@ class Browse:
         elif key in FOR_SESSION and (one := top.session()):
             if key in HARMFUL and not top.selection.pointed:
                 top.selection.pointed = True
-                top.tell(f"the selection moved to {one.name} by itself: press {key} again if you mean that")
+                top.tell(f"the selection moved to {one.address} by itself: press {key} again if you mean that")
             else:
                 FOR_SESSION[key](top, one)
 
@@ -406,17 +407,17 @@ class WriteLine:
         """The table with what was written in its last line; without it once the session is gone."""
         if top.find(self.one.id) is None:
             top.mode = Browse()
-            top.tell(f"{self.one.name} is gone")
+            top.tell(f"{self.one.address} is gone")
             return page(view._replace(footer=top.footer()))
-        return page(view._replace(footer=writing(f"to {self.one.name}: ", self.text, view.width)))
+        return page(view._replace(footer=writing(f"to {self.one.address}: ", self.text, view.width)))
 
     def press(self, top: Top, key: str) -> None:
         """Write; Enter sends the line, Escape leaves."""
         if key in ("enter", "escape"):
             top.mode = Browse()
         if key == "enter":
-            one, given = self.one, {"session": self.one.id, "text": self.text.encode()}
-            top.do(f"typing to {one.name} ...", f"typed to {one.name}", lambda: top.control.call("send", given))
+            one, given = self.one, {"session": self.one.lasting_address, "text": self.text.encode()}
+            top.do(f"typing to {one.address} ...", f"typed to {one.address}", lambda: top.control.call("send", given))
         self.text = written(self.text, key)
 
 
@@ -430,10 +431,10 @@ class Kill:
         """The table with the question in its last line; without it once the session is gone."""
         if top.find(self.one.id) is None:
             top.mode = Browse()
-            top.tell(f"{self.one.name} is gone")
+            top.tell(f"{self.one.address} is gone")
             return page(view._replace(footer=top.footer()))
         what = "remove" if self.one.state.traits.over else "kill"
-        asked = [Piece(f" {what} {self.one.name}? ", "asking"), Piece("y", "key"), Piece(" or any other key for no")]
+        asked = [Piece(f" {what} {self.one.address}? ", "asking"), Piece("y", "key"), Piece(" or any other key for no")]
         return page(view._replace(footer=asked))
 
     def press(self, top: Top, key: str) -> None:
@@ -441,9 +442,9 @@ class Kill:
         top.mode = Browse()
         one = self.one
         if key in ("y", "Y"):
-            kill = {"session": [one.id]}
+            kill = {"session": [one.lasting_address]}
             top.selection.leave()
-            top.do(f"killing {one.name} ...", f"killed {one.name}", lambda: top.control.call("kill", kill))
+            top.do(f"killing {one.address} ...", f"killed {one.address}", lambda: top.control.call("kill", kill))
 
 
 class Decide:
@@ -461,7 +462,7 @@ class Decide:
         now = top.find(self.one.id)
         if now is None or now.asking is None or now.asking.id != self.asking.id:
             top.mode = Browse()
-            top.tell(f"{self.one.name} does not ask that any more")
+            top.tell(f"{self.one.address} does not ask that any more")
             return page(view._replace(footer=top.footer()))
         return question_page(self.one, view.width, view.height, self.typed)
 
@@ -478,8 +479,8 @@ class Decide:
 
     def _answer(self, top: Top, answer: str) -> None:
         top.mode = Browse()
-        name = self.one.name
-        given = {"session": self.one.id, "option": answer, "id": self.asking.id}
+        name = self.one.address
+        given = {"session": self.one.lasting_address, "option": answer, "id": self.asking.id}
         top.do(f"answering {name} ...", f"{name}: {answer}", lambda: top.control.call("decide", given))
 
 
@@ -554,22 +555,22 @@ def _select_next(top: Top) -> None:
 
 def _write(top: Top, one: Session) -> None:
     if one.state.traits.over:
-        top.tell(f"{one.name} is {one.state.value}: nothing can be typed to it")
+        top.tell(f"{one.address} is {one.state.value}: nothing can be typed to it")
     else:
         top.ask(WriteLine(one))
 
 
 def _decide(top: Top, one: Session) -> None:
     if one.state is not State.ASKING or not one.asking:
-        top.tell(f"{one.name} asks no question: it is {one.state.value}")
+        top.tell(f"{one.address} asks no question: it is {one.state.value}")
     elif one.asking.kind.traits.hidden:
-        top.tell(f"{one.name} asks for a password: attach, or tmuxctl decide {one.name} --secret-from-env NAME")
+        top.tell(f"{one.address} asks for a password: attach, or tmuxctl decide {one.address} --secret-from-env NAME")
     else:
         top.ask(Decide(one))
 
 
 def _interrupt(top: Top, one: Session) -> None:
-    top.do(f"interrupting {one.name} ...", f"interrupted {one.name}", lambda: interrupt(top.control, one))
+    top.do(f"interrupting {one.address} ...", f"interrupted {one.address}", lambda: interrupt(top.control, one))
 
 
 ACTIONS: dict[str, Callable[[Top], None]] = {
