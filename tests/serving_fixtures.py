@@ -17,7 +17,7 @@ from served import PATIENCE, HttpServer
 def start_server(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., HttpServer]]:
     """Starts servers with these options; each listens on an address of its own too."""
     runtime = place / "run"
-    runtime.mkdir(mode=0o700)
+    runtime.mkdir(mode=0o700, exist_ok=True)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     started: list[subprocess.Popen[str]] = []
 

@@ -76,7 +76,7 @@ def test_a_long_screen_is_cut_to_its_last_rows(sh: tmuxctl.TerminalSession) -> N
     [
         (lambda client, sh: client.get("nothere"), tmuxctl.NotFound, "no_session"),
         (lambda client, sh: client.get("-build/db"), tmuxctl.NotFound, "no_machine"),
-        (lambda client, sh: tmuxctl.Client(machine="build"), tmuxctl.NotFound, "no_machine"),
+        (lambda client, sh: tmuxctl.Client(machine="-build"), tmuxctl.Usage, "bad_machine"),
         (lambda client, sh: client.new("sh", ["bash"]), tmuxctl.Conflict, "exists"),
         (lambda client, sh: sh.keys("NoKey"), tmuxctl.Usage, "bad_key"),
         (lambda client, sh: sh.wait_for("("), tmuxctl.Usage, "bad_pattern"),

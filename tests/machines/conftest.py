@@ -13,8 +13,11 @@ from typing import Any
 
 import pytest
 from machines.ssh_server import SYSTEM_PATH, SshServer, configure_ssh, end_all
+from serving_fixtures import start_server
 
 from tmuxctl.control import Control
+
+__all__ = ["start_server"]
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from tmuxctl.errors import NotFound, Timeout, TmuxctlError
+from tmuxctl.errors import Timeout, TmuxctlError
+from tmuxctl.machines import check_machine_name
 from tmuxctl.operations import current
 from tmuxctl.surfaces.library.driven import Duration, TerminalSession, Until, check_until, to_seconds
 
@@ -31,17 +32,17 @@ Plugins = Mapping[str, str | Mapping[str, str] | None] | Sequence[str]
 class Client:
     """The sessions of one tmux server. Sessions that it starts stay when the process ends, unless they are closed.
 
-    `socket` is the name of the tmux socket (by default the setting tmux.socket), `machine` another machine, None for this
-    one. Safe to share between threads. It keeps one connection to tmux, which `close` ends; sessions go on.
+    `socket` is the name of the tmux socket (by default the setting tmux.socket), `machine` another machine, as `MACHINE/NAME`
+    says it, None for this one. Safe to share between threads. It keeps one connection to tmux, which `close` ends; sessions go on.
     """
 
     def __init__(
         self, socket: str | None = None, machine: str | None = None, *, control: Callable[[], Control] | None = None
     ) -> None:
-        """`control` makes the operations, where they are not those of the user's settings."""
-        if machine is not None:
-            raise NotFound(f"no machine {ascii(machine)}", reason="no_machine", hint="leave machine out for this one")
+        """`control` makes the operations, where they are not those of the user's settings. Usage `bad_machine` for what no machine
+        may be called; that it cannot be reached is told by the first call."""
         self._socket, self._make = socket, control
+        self._machine = machine if machine is None else check_machine_name(machine)
         self._made: Control | None = None
         self._pid = os.getpid()
         self._lock = threading.Lock()
@@ -76,7 +77,8 @@ class Client:
                 make = self._make or partial(
                     Control, settings=config.load({"tmux.socket": self._socket}), resident=True
                 )
-                self._made = make()
+                made = make()
+                self._made = made if self._machine is None else made.reach(f"{self._machine}/")[0]
             return self._made
 
     @property

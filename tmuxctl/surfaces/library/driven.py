@@ -52,7 +52,7 @@ class TerminalSession:
 
     def __init__(self, client: Client, facts: Session) -> None:
         self.client = client
-        self.id: str = facts.target or facts.id
+        self.id: str = facts.target or facts.lasting_address
         self._name: str = facts.name
         self._expected = matching.Expected()
 

@@ -83,11 +83,11 @@ def create(call: ToolCall, arguments: Arguments) -> Reply:
             clean_env=True,
             **({} if scrollback is None else {"history": scrollback}),
         )
-    screen: results.Screen = call.operate("screen", session=session.id, state=False)
+    screen: results.Screen = call.operate("screen", session=session.lasting_address, state=False)
     text, truncated = cut(screen.text)
     fields = {
-        "session_id": session.id,
-        "name": session.name,
+        "session_id": session.lasting_address,
+        "name": session.address,
         "shell": session.argv[0] if session.argv else None,
         "cwd": session.cwd,
         "cols": session.cols,
@@ -394,7 +394,7 @@ def decide(call: ToolCall, arguments: Arguments) -> Reply:
 def list_sessions(call: ToolCall, arguments: Arguments) -> Reply:
     """`pty_list`: every session, or those in one state."""
     found = call.operate("ls", **arguments).sessions
-    lines = [f"{one.name}  {one.state.value}  {one.profile or '-'}  {one.cwd or '-'}" for one in found]
+    lines = [f"{one.address}  {one.state.value}  {one.profile or '-'}  {one.cwd or '-'}" for one in found]
     described = [describe_session(one, call.client) for one in found]
     return Reply(None, {"sessions": described}, "\n".join(lines) or "no sessions")
 
@@ -402,8 +402,8 @@ def list_sessions(call: ToolCall, arguments: Arguments) -> Reply:
 def describe_session(session: Session, client: ClientSettings) -> dict[str, Any]:
     """A session among others: ptyai's names, in its spelling, and ours. `own`: this client started it."""
     described = {
-        "sessionId": session.id,
-        "name": session.name,
+        "sessionId": session.lasting_address,
+        "name": session.address,
         **_state_fields(session),
         "profile": session.profile,
         "own": session.owner == client.owner,

@@ -193,7 +193,10 @@ TOOLS: tuple[ToolRow, ...] = (
         "List all sessions with state and open question.",
         READ,
         calls.list_sessions,
-        {"state": _text("idle, busy, asking, exited, prompt, input")},
+        {
+            "state": _text("idle, busy, asking, exited, prompt, input"),
+            "machine": _text("list those of another machine"),
+        },
         output={"sessions": "array"},
     ),
     ToolRow(

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 
 from tmuxctl import __version__
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
+from tmuxctl.machines import read_machines
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server import pages, routes
 from tmuxctl.surfaces.server.admission.access import CallerAccess, still_means
@@ -84,11 +85,13 @@ def make_server(
     log: RequestLog | None = None,
     parts: tuple[Part, ...] = (),
     defaults: NewDefaults = NO_DEFAULTS,
+    all_machines: bool = False,
 ) -> RequestGuard:
-    """The whole application of a server for one Control."""
+    """The whole application of a server for one Control. `all_machines`: its events and its page are of those of machines.toml
+    too."""
     # a caller may not have the server connect to any host that it names
     control.machine.listed_only = True
-    hub = EventHub(control)
+    hub = EventHub(control, all_machines=all_machines)
     metrics, audit = Metrics(hub.count_states), AuditLog()
     served = Served(control, Calls(control, audit, metrics, defaults), hub, metrics, audit, rules)
     contexts: list[Any] = []
@@ -225,6 +228,13 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         headers = {"content-security-policy": pages.POLICY}
         return HTMLResponse(pages.write_page(app.openapi()), headers=headers)
 
+    @app.get("/v1/machines", tags=["Set up"], summary="The machines that can be named", responses=routes.ERRORS)
+    async def machines(request: Request) -> JSONResponse:
+        access = access_of(request)
+        access.demand("read", "the list of machines")
+        found = await served.calls.in_thread(read_machines)
+        return JSONResponse({"machines": [{"name": name} for name in found if access.means_machine(name)]})
+
     @app.get("/v1/events", tags=["Look"], summary="Changes of all sessions", responses=EVENTS, response_class=Response)
     async def events(request: Request) -> Response:
         access = access_of(request)
@@ -233,7 +243,7 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         return _stream(sse.stream_all(served.hub, access, last, token_check(served, access)))
 
     @app.get(
-        "/v1/sessions/{id}/events",
+        "/v1/sessions/{id:address}/events",
         tags=["Look"],
         summary="Changes of a session, and what it prints",
         responses=EVENTS,
@@ -244,11 +254,12 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         session = await _show(served, call, id)
         since = request.headers.get("last-event-id") or request.query_params.get("since") or session.cursor or "screen"
         raw = request.query_params.get("format") == "raw"
-        ended = follow_check(served, call.access, session.id)
-        return _stream(sse.stream_session(served.hub, served.calls, call, session.id, since, raw, ended))
+        ended = follow_check(served, call.access, session.lasting_address)
+        followed = session.lasting_address
+        return _stream(sse.stream_session(served.hub, served.calls, call, followed, since, raw, ended))
 
     @app.get(
-        "/v1/sessions/{id}/cast",
+        "/v1/sessions/{id:address}/cast",
         tags=["Look"],
         summary="A recording of what a session printed",
         responses=CAST,
@@ -257,10 +268,10 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
     async def cast(request: Request, id: str) -> Response:
         call = routes.make_request(request)
         session = await _show(served, call, id)
-        return await recordings.answer_cast(served.calls, session.id)
+        return await recordings.answer_cast(served.calls, session.lasting_address)
 
     @app.patch(
-        "/v1/sessions/{id}",
+        "/v1/sessions/{id:address}",
         tags=["Sessions"],
         summary="Give a session another name, size or tags",
         responses=routes.ERRORS,
@@ -271,7 +282,7 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
         wanted = routes.parse_body(await request.body(), request.headers.get("content-type", "").partition(";")[0])
         return JSONResponse(to_json(await _change(served, call, id, wanted)))
 
-    @app.websocket("/v1/sessions/{id}/terminal")
+    @app.websocket("/v1/sessions/{id:address}/terminal")
     async def terminal(socket: WebSocket, id: str) -> None:
         call = routes.make_request(socket)
         session = await _show(served, call, id)
@@ -280,9 +291,13 @@ def _add_own_routes(app: FastAPI, served: Served) -> None:
             # an offset in this life of the session
             since = f"c1:{session.incarnation}:{since}"
         if "write" in call.access.rights:
-            served.audit.note(call.access, call.id, "terminal", session.name, "opened")
+            served.audit.note(call.access, call.id, "terminal", session.address, "opened")
         await TerminalSocket(
-            socket, served.calls, call, token_check(served, call.access), follow_check(served, call.access, session.id)
+            socket,
+            served.calls,
+            call,
+            token_check(served, call.access),
+            follow_check(served, call.access, session.lasting_address),
         ).run(session, since)
 
 

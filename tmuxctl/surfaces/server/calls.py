@@ -20,7 +20,7 @@ from tmuxctl.surfaces.server.admission.access import CallerAccess, check_argumen
 from tmuxctl.surfaces.server.admission.guard import Busy
 from tmuxctl.surfaces.server.logs import AuditLog
 from tmuxctl.surfaces.server.metrics import Metrics
-from tmuxctl.value import Value
+from tmuxctl.value import Value, changed
 
 T = TypeVar("T")
 
@@ -145,7 +145,7 @@ class Calls:
                 self.audit.note(access, request.id, name, session, error.reason)
             raise
         if isinstance(result, Sessions):
-            result = Sessions(access.select(result.sessions))
+            result = changed(result, sessions=access.select(result.sessions))
         self.metrics.note_call(name, time.monotonic() - began, result)
         if changes:
             self.audit.note(access, request.id, name, session or getattr(result, "name", None), "done")

@@ -7,9 +7,11 @@ import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, unquote
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
+from starlette.convertors import Convertor, register_url_convertor
 
 from tmuxctl.control.service import Control
 from tmuxctl.errors import Usage
@@ -47,6 +49,24 @@ PLACES = {
 """Where an operation is that is not where its name and its right would have it."""
 
 ID = "id"
+
+
+class Address(Convertor[str]):
+    """A session in a path; the slash behind a machine is escaped there: `web1%2Fbuild`."""
+
+    regex = "[^/]+"
+
+    def convert(self, value: str) -> str:
+        """The address, of what stands in a path."""
+        return unquote(value)
+
+    def to_string(self, value: str) -> str:
+        """What stands in a path, of an address."""
+        return quote(value, safe="")
+
+
+register_url_convertor("address", Address())
+
 BODY_LIMIT = 16 << 20
 SECRET_CHARS = 4096
 
@@ -150,7 +170,7 @@ def _add_route(router: APIRouter, server_calls: Calls, route: OperationRoute) ->
 
     lines = operation.help.split("\n\n", 1)
     router.add_api_route(
-        route.path,
+        route.path.replace(f"{{{ID}}}", f"{{{ID}:address}}"),
         endpoint,
         methods=[route.method],
         name=operation.name,

@@ -41,6 +41,7 @@ class ServeOptions(Value):
     log: bool = False
     parts: tuple[Part, ...] = ()
     defaults: NewDefaults = NO_DEFAULTS
+    all_machines: bool = False
 
 
 def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
@@ -68,7 +69,14 @@ def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
     try:
         with Control(settings=settings, resident=True) as control:
             log = RequestLog(standard_error()) if options.log else None
-            guard = make_server(control, rules, log=log, parts=options.parts, defaults=options.defaults)
+            guard = make_server(
+                control,
+                rules,
+                log=log,
+                parts=options.parts,
+                defaults=options.defaults,
+                all_machines=options.all_machines,
+            )
             run = partial(listening.run_server, guard, opened, options.encryption, tell_started, guard.stop)
             # a context of its own: the command that serves takes its own result in pieces, and a caller takes each whole
             contextvars.Context().run(run)

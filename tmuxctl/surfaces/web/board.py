@@ -154,7 +154,7 @@ class Board:
         self.listed.set()
 
     def _list_whole(self) -> None:
-        sessions = self.control.call("ls", {}).sessions
+        sessions = self.control.call("ls", self.hub.wanted).sessions
         before, self._known = self._known, {}
         for session in sessions:
             known = before.get(session.id) or KnownSession(session)
@@ -180,7 +180,7 @@ class Board:
             return
         known.glanced = time.time()
         try:
-            screen = self.control.call("screen", {"session": session.id, "state": False})
+            screen = self.control.call("screen", {"session": session.lasting_address, "state": False})
         except TmuxctlError:
             return
         known.glance = Glance(screen.title, last_line(screen.text))
@@ -204,7 +204,7 @@ class Board:
             row = make_row(session, self.words, known.glance, branch, known.since)
             known.made_of = made_of
             before = self.rows.get(key)
-            made[key] = before if before and before.told == row else BoardRow(session.name, row, number)
+            made[key] = before if before and before.told == row else BoardRow(session.address, row, number)
         with self._lock:
             if made.keys() == self.rows.keys() and all(made[key] is self.rows[key] for key in made) and self.number:
                 return

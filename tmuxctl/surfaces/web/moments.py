@@ -20,7 +20,7 @@ MOMENTS_MOST = 2000
 
 def list_moments(control: Control, session: Session) -> dict[str, Any]:
     """The turns, questions and marks of a session, with the offsets between which its output is kept."""
-    machine = control.reach(session.id)[0].machine
+    machine = control.reach(session.lasting_address)[0].machine
     folder = records.session_folder(machine, session.id)
     extent = Journal(machine.transport, folder).extent()
     moments = [one for one in Timeline(machine.transport, folder).read() if one.kind is not MomentKind.SIZE]

@@ -6,6 +6,7 @@ import socket
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
@@ -97,7 +98,7 @@ class WebPage:
 
     async def act(self, request: Request, session: str, action: str) -> Response:
         """Do what a form of a session says, and show the session again."""
-        call, back = make_request(request), f"/session/{session}?plain=1"
+        call, back = make_request(request), f"/session/{quote(session, safe='')}?plain=1"
         try:
             fields = await read_fields(request)
             if action == "type":
@@ -143,14 +144,17 @@ def _add_pages(app: FastAPI, page: WebPage) -> None:
         tiles = await read_tiles(page.board, access)
         return HTMLResponse(PlainPage(access, page.whole).write_overview(tiles), headers=HEADERS)
 
-    @app.get("/session/{id}", include_in_schema=False)
+    @app.get("/session/{id:address}", include_in_schema=False)
     async def session(request: Request, id: str) -> Response:
         access_of(request).demand("read", "the page")
         return page.answer_shell(request) or await page.answer_session(request, id)
 
     for action in ("type", "answer", "interrupt"):
         app.add_api_route(
-            f"/session/{{id}}/{action}", _make_form_route(page, action), methods=["POST"], include_in_schema=False
+            f"/session/{{id:address}}/{action}",
+            _make_form_route(page, action),
+            methods=["POST"],
+            include_in_schema=False,
         )
 
 
@@ -190,7 +194,7 @@ def _add_readings(app: FastAPI, page: WebPage) -> None:
         headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
         return StreamingResponse(events, media_type=sse.MEDIA_TYPE, headers=headers)
 
-    @app.get("/page/sessions/{id}/moments", include_in_schema=False)
+    @app.get("/page/sessions/{id:address}/moments", include_in_schema=False)
     async def moments(request: Request, id: str) -> Response:
         calls = page.served.calls
         session = await calls.operate(make_request(request), "show", {"session": id})

@@ -38,7 +38,7 @@ class PlainPage:
 
     def write_session(self, row: Mapping[str, Any], grid: str, hold: bool) -> str:
         """One session: `grid` is the markup of its screen. `hold`: it is not loaded again by itself, so that one may type."""
-        here = f"/session/{quote(row['id'])}"
+        here = f"/session/{quote(row['id'], safe='')}"
         other = f"{here}?plain=1" if hold else f"{here}?plain=1&amp;hold=1"
         links = f'<a href="{other}">{"Renew by itself" if hold else "Do not renew"}</a>'
         body = [
@@ -72,7 +72,7 @@ class PlainPage:
         place = " ".join(filter(None, (row["folder"], f"({row['branch']})" if row["branch"] else "")))
         asked = "".join(self._write_question(row))
         return (
-            f'<tr><td><a href="/session/{quote(row["id"])}?plain=1">{escape_text(row["name"])}</a></td>'
+            f'<tr><td><a href="/session/{quote(row["id"], safe="")}?plain=1">{escape_text(row["name"])}</a></td>'
             f"<td>{_write_state(row)}</td><td>{escape_text(row['profile'] or row['command'])}</td>"
             f"<td>{escape_text(place)}</td><td>{asked or escape_text(row['line'])}</td></tr>"
         )
@@ -86,7 +86,7 @@ class PlainPage:
         yield f'<p class="question needs">{escape_text(asked["text"] or asked["kind"])}{risk}</p>'
         if not self.may_write or (asked["secret"] and not self.access.private):
             return
-        yield f'<form method="post" action="/session/{quote(row["id"])}/answer">'
+        yield f'<form method="post" action="/session/{quote(row["id"], safe="")}/answer">'
         yield f'<input type="hidden" name="id" value="{escape_text(asked["id"])}">'
         for option in asked["options"]:
             label = escape_text(option["label"] or option["name"])

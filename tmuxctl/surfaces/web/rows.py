@@ -40,8 +40,8 @@ def make_row(
     rank = (State.ASKING if needs else session.state).traits.rank
     folder = shorten_home(session.cwd) if session.cwd else None
     return {
-        "id": session.id,
-        "name": session.name,
+        "id": session.lasting_address,
+        "name": session.address,
         "state": session.state.value,
         "word": _state_word(session, words),
         "detail": words.one_line(session.detail) if session.detail else None,

@@ -139,6 +139,9 @@ class ServeOperations(CommandLineOperations):
         default_shell: Annotated[
             str | None, "what runs in a new session for which the caller names no command (default: $SHELL)"
         ] = None,
+        all_machines: Annotated[
+            bool, "events and the page are of the sessions of all machines of machines.toml too"
+        ] = False,
         log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
     ) -> None:
         """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
@@ -176,6 +179,7 @@ class ServeOperations(CommandLineOperations):
             log=log,
         )
         options = _with_daemon(options, daemon_socket, default_cwd, default_shell)
+        options = changed(options, all_machines=all_machines)
         from tmuxctl.surfaces.server import serve as server
 
         _collect_garbage_as_it_comes()

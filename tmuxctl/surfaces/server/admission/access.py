@@ -34,7 +34,18 @@ LOCAL = ("secret_from_env", "secret_from_fd", "fix")
 PLUGINS = "with_"
 """The parameter that names plugins with their options, each of which says whether it names what is on this machine."""
 
-SPREADING = ("all", "all_sockets", "candidates", "fallback", "route", "sessions", "names", "target", "machine")
+SPREADING = (
+    "all",
+    "all_sockets",
+    "candidates",
+    "fallback",
+    "route",
+    "sessions",
+    "names",
+    "target",
+    "machine",
+    "all_machines",
+)
 """Parameters by which a call reaches sessions that it does not name."""
 
 LISTING = ("ls", "profile_ls", "profile_show")
@@ -89,7 +100,7 @@ class CallerAccess(Value):
 
     def select(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
         """Those of these sessions that the caller may know of."""
-        return tuple(session for session in sessions if self.means(session.name))
+        return tuple(session for session in sessions if self.means(session.address))
 
 
 def check_arguments(

@@ -13,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from starlette.requests import ClientDisconnect
 
@@ -123,6 +123,7 @@ class RequestGuard:
         """ASGI."""
         if scope["type"] not in ("http", "websocket"):
             return await self.application(scope, receive, send)
+        keep_slashes(scope)
         scope[REQUEST] = os.urandom(8).hex()
         answer = _Answer(scope, send)
         began = time.monotonic()
@@ -227,6 +228,15 @@ def _is_form(scope: Scope, headers: MutableMapping[str, str]) -> bool:
     """Whether a request is a form of a page of ours."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     return kind == "application/x-www-form-urlencoded" and scope["path"].startswith((PAGES[1], "/logout"))
+
+
+def keep_slashes(scope: Scope) -> None:
+    """Leave an escaped slash in the path as it is: it is part of a name there, as in `/v1/sessions/web1%2Fbuild` (RFC 3986 2.2),
+    and no route is found by it. So is an escaped percent sign, which would pass for the beginning of one."""
+    raw = scope.get("raw_path") or b""
+    if re.search(b"%2f|%25", raw, re.IGNORECASE):
+        parts = (unquote(part) for part in raw.decode("latin-1").split("/"))
+        scope["path"] = "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
 
 def read_headers(scope: Scope) -> dict[str, str]:

@@ -77,8 +77,10 @@ class Reader:
 class EventHub:
     """Watches all sessions in a thread of its own, for all readers."""
 
-    def __init__(self, control: Control) -> None:
+    def __init__(self, control: Control, *, all_machines: bool = False) -> None:
         self.control = control
+        self.wanted = {"all_machines": True} if all_machines else {}
+        """What is said of the sessions that are watched, and listed."""
         self.life = os.urandom(6).hex()
         """Names this life of the server: a number of another one means nothing here."""
         self.present: dict[str, Event] = {}
@@ -138,7 +140,7 @@ class EventHub:
         while not self._over.is_set():
             try:
                 with under(Call("", cancelled=self._over)):
-                    for event in self.control.watch(()):
+                    for event in self.control.call("watch", self.wanted, cancelled=self._over):
                         self._change(event)
             except (TmuxctlError, OSError):
                 # no server yet, or it was lost: its sessions come with the next one; or no descriptor was left
@@ -151,9 +153,10 @@ class EventHub:
         ended = [event for event in list(self.present.values()) if event.state in ENDED]
         if not ended:
             return
-        listed = {session.id for session in self.control.ls().sessions}
+        told = self.control.call("ls", self.wanted)
+        listed, silent = {session.id for session in told.sessions}, {one.machine for one in told.problems}
         for event in ended:
-            if event.id not in listed:
+            if event.id not in listed and event.session.rpartition("/")[0] not in silent:
                 self._change(event, gone=True)
 
     def _change(self, event: Event, *, gone: bool = False) -> None:

@@ -113,7 +113,9 @@ class _SessionEvents:
                 await self._tell_change(change)
 
     async def _tell_change(self, change: Change) -> None:
-        if self.session in (change.event.id, change.event.session):
+        # an address is by the id too: `web1/ID`
+        machine = change.event.session.rpartition("/")[0]
+        if self.session == (f"{machine}/{change.event.id}" if machine else change.event.id):
             await self.parts.put(format_event(change.name, to_json(change.event)))
 
     async def tell_output(self, since: str, raw: bool) -> None:

@@ -53,12 +53,18 @@ class TerminalSocket:
     async def run(self, session: Session, since: str) -> None:
         """Serve the client until it goes away, the session ends, or its token is revoked."""
         await self.socket.accept()
-        hello = {"type": "hello", "session": session.name, "id": session.id, "cols": session.cols, "rows": session.rows}
+        hello = {
+            "type": "hello",
+            "session": session.address,
+            "id": session.id,
+            "cols": session.cols,
+            "rows": session.rows,
+        }
         await self.tell(hello | {"cursor": since})
-        raw = RawTerminal(self.calls, self.request, session.id)
+        raw = RawTerminal(self.calls, self.request, session.lasting_address)
         tasks = [
             asyncio.create_task(raw.print_to(since, self.socket.send_bytes, self._tell_gap)),
-            asyncio.create_task(self._take(session.id)),
+            asyncio.create_task(self._take(session.lasting_address)),
             asyncio.create_task(self._type(raw)),
             asyncio.create_task(self._leave()),
         ]
@@ -67,7 +73,7 @@ class TerminalSocket:
             for task in done:
                 task.result()
             if tasks[0] in done:
-                await self._tell_end(session.id)
+                await self._tell_end(session.lasting_address)
         except WebSocketDisconnect:
             pass
         except TmuxctlError as error:

@@ -1,6 +1,7 @@
 // Tells a person who looks elsewhere that a program asks: by the title, the icon of the tab, and if it was switched on by a
 // notification, once for each question.
 import { notify } from "./dialog.js";
+import { pathOf } from "./route.js";
 import { remember, remembered, set, state } from "./state.js";
 import { plain } from "./text.js";
 
@@ -66,7 +67,7 @@ function notifyOfQuestions() {
 
 async function tell(row) {
   const title = `${plain(row.name, 63)} ${row.question ? "asks" : "waits for input"}`;
-  const options = { body: plain(row.question?.text ?? row.line, 200), tag: row.id, icon: "/assets/icon-192.png", data: { path: `/session/${row.id}` } };
+  const options = { body: plain(row.question?.text ?? row.line, 200), tag: row.id, icon: "/assets/icon-192.png", data: { path: pathOf(row.id) } };
   // a phone shows them by the service worker only
   const worker = await navigator.serviceWorker?.getRegistration?.();
   if (worker?.active) {

@@ -5,7 +5,7 @@ import { api, toLogin } from "./api.js";
 import { notificationsOn, switchNotifications } from "./attention.js";
 import { closeSheet, Dialog, notify, openSheet } from "./dialog.js";
 import { lookOf, StateIcon } from "./icons.js";
-import { go } from "./route.js";
+import { go, pathOf } from "./route.js";
 import { may, setTheme, sorted, state, theme } from "./state.js";
 import { isOver, setShape, shapeNow } from "./tiles.js";
 import { plain } from "./text.js";
@@ -15,7 +15,7 @@ export function goNext() {
   const needing = sorted().filter((row) => row.needs);
   if (!needing.length) return notify("No session needs you", { seconds: 2 });
   const at = needing.findIndex((row) => row.id === state.view.id);
-  go(`/session/${needing[(at + 1) % needing.length].id}`);
+  go(pathOf(needing[(at + 1) % needing.length].id));
   return undefined;
 }
 
@@ -52,7 +52,7 @@ export function Palette() {
   useLayoutEffect(() => { field.current.focus(); }, []);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const has = (label) => words.every((word) => label.toLowerCase().includes(word));
-  const sessions = sorted().map((row) => ({ key: row.id, label: row.name, row, run: () => go(`/session/${row.id}`) }))
+  const sessions = sorted().map((row) => ({ key: row.id, label: row.name, row, run: () => go(pathOf(row.id)) }))
     .filter(({ row }) => has(`${row.name} ${row.word} ${row.profile} ${row.folder} ${row.tags.join(" ")}`));
   const does = commands().filter(({ label }) => has(label));
   const found = (words.length ? [...sessions, ...does] : [...does, ...sessions]).slice(0, 60);

@@ -6,6 +6,9 @@ function viewOf(path) {
   return found ? { name: "session", id: decodeURIComponent(found[1]) } : { name: "overview" };
 }
 
+// The address of a session's view; the id of one on another machine has a slash in it.
+export const pathOf = (id) => `/session/${encodeURIComponent(id)}`;
+
 let lastId = null; // the session that was looked at last, to come back to its tile
 
 export function go(path) {

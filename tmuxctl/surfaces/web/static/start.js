@@ -2,7 +2,7 @@
 import { html, useEffect, useState } from "./vendor/preact.mjs";
 import { api } from "./api.js";
 import { closeSheet, Dialog } from "./dialog.js";
-import { go } from "./route.js";
+import { go, pathOf } from "./route.js";
 import { remember, remembered } from "./state.js";
 import { plain, splitWords } from "./text.js";
 
@@ -69,7 +69,7 @@ export function Start() {
       else {
         remember("folder", fields.folder.trim());
         closeSheet();
-        go(`/session/${found.id}`);
+        go(pathOf(found.machine ? `${found.machine}/${found.id}` : found.id));
       }
     } catch (error) {
       setProblem(error);

@@ -4,7 +4,7 @@ import { Component, html, useEffect, useRef, useState } from "./vendor/preact.mj
 import { openSheet } from "./dialog.js";
 import { lookOf, Picture, StateIcon } from "./icons.js";
 import { Answers } from "./question.js";
-import { go } from "./route.js";
+import { go, pathOf } from "./route.js";
 import { matches, may, remember, remembered, serverNow, set, sorted, state } from "./state.js";
 import { count, duration, plain } from "./text.js";
 
@@ -43,8 +43,8 @@ class Tile extends Component {
 
   render({ row, shape, ending }) {
     const look = lookOf(row);
-    const open = () => go(`/session/${row.id}`);
-    const path = `/session/${row.id}`;
+    const path = pathOf(row.id);
+    const open = () => go(path);
     const link = html`<a class="tile-link" href=${path} data-id=${row.id}
       onClick=${(event) => { if (!event.metaKey && !event.ctrlKey && !event.shiftKey) { event.preventDefault(); open(); } }}
       ><bdi>${plain(row.name, 80)}</bdi></a>`;
