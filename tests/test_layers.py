@@ -74,6 +74,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "surfaces.cli": (
         ("attaching", "editing", "ending", "kept_code", "printing"),
+        ("words",),
         ("commands",),
         ("setup", "top"),
         ("here", "skill"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.errors import Usage
-from tmuxctl.surfaces.cli.commands import aliases
+from tmuxctl.surfaces.cli.words import aliases
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
 
-OTHER_SERVER = re.compile("tmux(@[^:/]*)?:")
+OTHER_SERVER = "tmux(@[^:/]*)?:"
 """How the name of a pane of another tmux server begins; what follows may have any form."""
 
 
@@ -21,7 +21,7 @@ def reach(machine: Machine, session: str) -> tuple[Machine, str]:
     """The machine that drives a session, and the session's name there: a session of ours, one that was adopted, or a pane of
     another tmux (`tmux:TARGET`, `tmux@SOCKET:TARGET`), or one of another machine (`MACHINE/NAME`). NotFound `no_target`,
     `no_machine`; Unreachable `no_server`, and why a machine cannot be reached."""
-    if "/" in session and not OTHER_SERVER.match(session):
+    if "/" in session and not re.match(OTHER_SERVER, session):
         from tmuxctl.control.machines import reaching
 
         name, _, called = session.partition("/")
@@ -40,7 +40,7 @@ def by_machine(machine: Machine, names: Iterable[str]) -> dict[Machine, list[str
     are left as they are: this machine drives them."""
     found: dict[Machine, list[str]] = {}
     for name in dict.fromkeys(names):
-        is_address = "/" in name and not OTHER_SERVER.match(name)
+        is_address = "/" in name and not re.match(OTHER_SERVER, name)
         place, called = reach(machine, name) if is_address else (machine, name)
         found.setdefault(place, []).append(called)
     return found

@@ -43,7 +43,7 @@ class App(OperationGroup):
         return family if family.list_commands(ctx) else command
 
     def resolve_alias(self, ctx: click.Context, words: list[str]) -> tuple[str, click.Command, list[str]] | None:
-        from tmuxctl.surfaces.cli.commands import aliases
+        from tmuxctl.surfaces.cli.words import aliases
 
         try:
             return aliases.resolve_alias(self, ctx, words)
@@ -53,7 +53,7 @@ class App(OperationGroup):
             raise
 
     def suggest_command(self, words: Sequence[str], ctx: click.Context) -> str:
-        from tmuxctl.surfaces.cli.commands import spellings
+        from tmuxctl.surfaces.cli.words import spellings
 
         ours = spellings.find_our_command(words)
         return f"in tmuxctl: {ours}" if ours else super().suggest_command(words, ctx)

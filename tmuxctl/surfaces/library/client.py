@@ -12,6 +12,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from tmuxctl import config
 from tmuxctl.errors import Timeout, TmuxctlError
 from tmuxctl.machines import check_machine_name
 from tmuxctl.operations import current
@@ -66,7 +67,6 @@ class Client:
         return made
 
     def _make_control(self) -> Control:
-        from tmuxctl import config
         from tmuxctl.control.service import Control
 
         with self._lock:

@@ -51,7 +51,7 @@ PLACES = {
 ID = "id"
 
 
-class Address(Convertor[str]):
+class AddressConvertor(Convertor[str]):
     """A session in a path; the slash behind a machine is escaped there: `web1%2Fbuild`."""
 
     regex = "[^/]+"
@@ -65,7 +65,7 @@ class Address(Convertor[str]):
         return quote(value, safe="")
 
 
-register_url_convertor("address", Address())
+register_url_convertor("address", AddressConvertor())
 
 BODY_LIMIT = 16 << 20
 SECRET_CHARS = 4096

@@ -83,7 +83,7 @@ class OperationCommand(click.Command):
 
     def _foreign_options(self) -> list[click.Option]:
         """Options that other tools have for what is an argument here, or another option."""
-        from tmuxctl.surfaces.cli.commands import spellings
+        from tmuxctl.surfaces.cli.words import spellings
 
         found = []
         for number, one in enumerate(spellings.list_foreign_options(self.operation)):
@@ -203,7 +203,7 @@ class OperationCommand(click.Command):
         words: tuple[str, ...] = ctx.params.get(WORDS) or ()
         if not any(name.startswith(FOREIGN_OPTION) for name in ctx.params):
             return words, {}
-        from tmuxctl.surfaces.cli.commands import spellings
+        from tmuxctl.surfaces.cli.words import spellings
 
         found: dict[str, Any] = {}
         for number, one in enumerate(spellings.list_foreign_options(self.operation)):
@@ -247,7 +247,7 @@ class OperationCommand(click.Command):
         return found
 
     def _extra_word_error(self, words: Sequence[str], rest: Sequence[str]) -> Usage:
-        from tmuxctl.surfaces.cli.commands import spellings
+        from tmuxctl.surfaces.cli.words import spellings
 
         given = click.get_current_context().params
         hint = spellings.suggest_for_extra_words(self.operation, words, rest, given.get("any") or given.get("all"))

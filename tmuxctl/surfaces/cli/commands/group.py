@@ -84,7 +84,7 @@ class Family(OperationGroup):
         return ", ".join(self.list_commands(click.Context(self)))
 
     def suggest_command(self, words: Sequence[str], ctx: click.Context) -> str:
-        from tmuxctl.surfaces.cli.commands import spellings
+        from tmuxctl.surfaces.cli.words import spellings
 
         ours = spellings.find_our_family_command(str(self.name), words[0], self.list_commands(ctx))
         return f"in tmuxctl: {ours}" if ours else super().suggest_command(words, ctx)

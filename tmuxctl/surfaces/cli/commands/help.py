@@ -12,9 +12,10 @@ import click
 from tmuxctl import config
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.operations import Operation, Parameter
-from tmuxctl.surfaces.cli.commands import aliases, exits
+from tmuxctl.surfaces.cli.commands import exits
 from tmuxctl.surfaces.cli.commands.options import global_options, option_name, own_options
 from tmuxctl.surfaces.cli.commands.services import GROUPS, Listed
+from tmuxctl.surfaces.cli.words import aliases
 
 FIRST = (
     "new db -- sqlite3 shop.db",

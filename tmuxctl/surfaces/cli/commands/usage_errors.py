@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from tmuxctl.errors import Usage
-from tmuxctl.surfaces.cli.commands import spellings
 from tmuxctl.surfaces.cli.commands.command import OperationCommand
+from tmuxctl.surfaces.cli.words import spellings
 
 
 def to_usage_error(error: click.ClickException) -> Usage:

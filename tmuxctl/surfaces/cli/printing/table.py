@@ -386,6 +386,7 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.PluginPage: lambda found, options: [found.name] if options.quiet else plugin(found),
     results.PluginsTested: plugins_tested,
     results.Machines: lambda found, options: _names(found.machines) if options.quiet else machines(found.machines),
+    results.MachineLine: lambda found, options: [found.name] if options.quiet else machines([found]),
     results.MachineTested: lambda found, options: checks(found.checks, options),
     results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
 }
