@@ -123,7 +123,7 @@ def _reach_first(function: F) -> F:
                 options = {**options, name: session}
         if reached is service:
             return function(service, *arguments, **options)
-        return reached.carry_out(lambda: function(reached, *arguments, **options), session)
+        return reached.carry_out(lambda: function(reached, *arguments, **options), session, function.__name__)
 
     return reaching  # type: ignore[return-value]  # it takes and gives what the method does
 

@@ -64,6 +64,12 @@ PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"
 WEB1, BOX = (f"tmuxctl machine add {name} --command sh" for name in ("web1", "box"))
 """A machine that is this one, by another door."""
 
+TWO = "".join(f"tmuxctl machine add {name} --command sh --tmux-socket {name}\ntmuxctl new {name}/sh -- bash\n" for name in ("web1", "web2"))
+"""Two machines with a shell each."""
+
+GROUP = """printf '[groups]\\nweb = ["web1", "web2"]\\n' >>~/.config/tmuxctl/machines.toml\n"""
+"""Both of them, as a group."""
+
 CRASH = """
 server=$(tmux -L tmuxctl display-message -p '#{pid}')
 kill -9 $server
@@ -91,6 +97,12 @@ BEFORE: Mapping[str, str] = {
     "get-answer --session db 'select 1'": "tmuxctl ask db 'select 1;'",
     "decide setup yes --id 3f2a91c0": 'ID=$(tmuxctl decide setup --json | sed \'s/.*"id":"\\([0-9a-f]*\\)".*/\\1/\')',
     "ls web1/": WEB1,
+    "exec web1/sh,web2/sh -- uptime": TWO,
+    "exec @web/sh --limit 4 -- uptime": TWO + GROUP,
+    "wait web,worker --exit": "tmuxctl new web -- true\ntmuxctl new worker -- true",
+    r"remote write web1 $'make\r'": f"{WEB1}\ntmuxctl new web1/sh -- cat",
+    "remote wait-idle web1": f"{WEB1}\ntmuxctl new web1/sh -- cat",
+    "remote get-answer web1 make": f"{WEB1}\ntmuxctl new web1/sh -- bash\ntmuxctl ask web1/sh 'echo make'",
     "new web1/job -- make": WEB1,
     "run --machine web1 -- df -h": WEB1,
     "machine rm box": BOX,

@@ -10,6 +10,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from itertools import count
 
 from memory import programs
@@ -51,6 +52,12 @@ class MemoryTransport:
         """Wake who watches."""
         self.changes += 1
         self._lock.notify_all()
+
+    def operation(self, key: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def word(self) -> str:
+        return os.urandom(8).hex()
 
     def append(self, path: str, data: bytes) -> int:
         self._files.setdefault(path, bytearray()).extend(data)

@@ -158,13 +158,15 @@ class Control:
         machine, name = reach(self.machine, session)
         return (self if machine is self.machine else Control.of(machine)), name
 
-    def carry_out(self, call: Callable[[], Any], session: str = "") -> Any:
-        """What `call`, one on this machine, gives to who reached it from another one: each session by its address."""
+    def carry_out(self, call: Callable[[], Any], session: str = "", name: str = "") -> Any:
+        """What `call`, one on this machine, gives to who reached it from another one: each session by its address. `name` is the
+        operation's."""
         if not self.machine.address:
             return call()
         from tmuxctl.control.machines import addresses
 
-        return addresses.carry_out(self.machine.address, call, session)
+        with self.machine.transport.operation(f"{name} {session}"):
+            return addresses.carry_out(self.machine.address, call, session)
 
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""

@@ -10,7 +10,7 @@ import os
 import posixpath
 import re
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
 from typing import Any, Protocol
 
@@ -204,6 +204,13 @@ class Transport(Protocol):
     @property
     def home(self) -> str:
         """The absolute folder of this server's state there: `$XDG_STATE_HOME/tmuxctl/SOCKET`, made 0700 when missing."""
+
+    def operation(self, key: str) -> AbstractContextManager[None]:
+        """Carry out an operation in this thread; `key` says which one, and of which session. A machine that is far may then be
+        asked at once what it was asked last time."""
+
+    def word(self) -> str:
+        """A word that no program can know beforehand, to stand between the parts of an answer."""
 
     def starting_place(self) -> StartingPlace:
         """From where programs start there."""

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl import untrusted
@@ -65,6 +65,12 @@ class LocalTransport:
         self._socket_is_safe = False
         self._names: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
         """What a resident process knows of folders: which one it was, when it last changed, and the names that were there then."""
+
+    def operation(self, key: str) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def word(self) -> str:
+        return os.urandom(8).hex()
 
     def starting_place(self) -> base.StartingPlace:
         return base.read_own_place()

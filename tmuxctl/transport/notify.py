@@ -320,21 +320,24 @@ if sys.platform == "linux":
 
 class PollingWatch:
     """A wake-up that looks again and again: after 10 ms, then ever more seldom, 200 ms at most. `look` gives whether the
-    process has ended, which is told once, also when it came before the watch, and what there is beside it."""
+    process has ended, which is told once, also when it came before the watch, and what there is beside it. `pause` is called
+    before each sleep."""
 
     tells_of_reads = False
 
-    def __init__(self, look: Callable[[], tuple[bool, object]]) -> None:
-        self._look = look
+    def __init__(self, look: Callable[[], tuple[bool, object]], pause: Callable[[], None] = lambda: None) -> None:
+        self._look, self._pause = look, pause
         self._closed = threading.Event()
         self._last = look()
         self._changed = self._last[0]
 
     def wait(self, timeout: float, *, output: bool = True) -> bool:
         if not output:
+            self._pause()
             return self._closed.wait(timeout)
         deadline, pause = time.monotonic() + timeout, 0.01
         while not self._changed and not self._closed.is_set():
+            self._pause()
             now = self._look()
             self._changed, self._last = now != self._last, now
             remaining = deadline - time.monotonic()

@@ -13,11 +13,12 @@ import re
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel, Tty
 from tmuxctl.transport import base
+from tmuxctl.transport.ahead import KnownSequences, make_word
 from tmuxctl.transport.base import (
     Command,
     File,
@@ -42,16 +43,32 @@ from tmuxctl.transport.shell import (
     PRELUDE,
     STRANGE,
     UNMADE,
+    Exchange,
     RemoteShell,
     format_call,
     format_data,
 )
+from tmuxctl.value import NamedTuple
 
 PIECE = 4 * 1024 * 1024
+
+READING = frozenset({"facts", "way", "folder", "place", "piece", "settings", "probe", "room", "load", "marked", "peek"})
+"""Functions over there that change nothing; and `folder`, which makes no folder twice."""
+
+TMUX_READING = frozenset({"capture-pane", "display-message", "list-panes", "list-sessions", "show-options"})
+"""Commands of tmux that change nothing and print what they tell: some of them only with `-p`."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
+
+
+class StartedScript(NamedTuple):
+    """A script that was sent, to which shell, and whether that was started for it."""
+
+    shell: RemoteShell
+    exchange: Exchange
+    starts: bool
 
 
 class PipeTransport:
@@ -83,6 +100,9 @@ class PipeTransport:
         self._lock = threading.RLock()
         self._shell: RemoteShell | None = None
         self._serial = 0
+        self._changes = 0
+        """How many requests were sent that may have changed something."""
+        self._sequences: KnownSequences[StartedScript] = KnownSequences(self._begin, lambda: self._changes)
         self._state_home = ""
         self._architecture = ""
         self._clock_offset: float | None = None
@@ -111,6 +131,20 @@ class PipeTransport:
                 _parse_variables(variables), os.fsdecode(folder), int(descriptors) if descriptors.isdigit() else None
             )
         return self._place
+
+    def word(self) -> str:
+        sequence = self._sequences.current
+        return sequence.make_word() if sequence else make_word()
+
+    def operation(self, key: str) -> AbstractContextManager[None]:
+        """Carry out an operation in this thread, of which `key` says what it is and of which session: what it asked last time is
+        asked ahead."""
+        return self._sequences.operation(key)
+
+    def pause(self) -> None:
+        """An operation of this thread sleeps now: what was asked before tells nothing of what comes after."""
+        if sequence := self._sequences.current:
+            sequence.pause()
 
     # tmux
 
@@ -146,7 +180,9 @@ class PipeTransport:
         body = format_call(
             "LC_ALL=C.UTF-8 " + shell_word(self._tmux), "-u", "-N", "-L", self.socket, *base.format_arguments(commands)
         )
-        return _check_status(*self._run_script(body, data=buffer[1] if buffer else None, timeout=timeout))
+        reads = buffer is None and all(map(_only_reads, commands))
+        data = buffer[1] if buffer else None
+        return _check_status(*self._run_script(body, data=data, timeout=timeout, reads=reads))
 
     def _start_server(self, commands: Sequence[Command], timeout: float) -> bytes:
         """Start the server, write down which process it is, and run the list: its words would stay in ps for ever."""
@@ -249,7 +285,7 @@ class PipeTransport:
     def tty(self, path: str) -> Tty | None:
         from tmuxctl.transport.snapshot import parse_stty
 
-        status, printed, _ = self._run_script(format_call("settings", path))
+        status, printed, _ = self._run_script(format_call("settings", path), reads=True)
         return None if status else parse_stty(printed)
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
@@ -298,7 +334,7 @@ class PipeTransport:
             script = f"cd {shell_word(folder)} && [ -x {shell_word(program)} ]"
         else:
             script = f"PATH={shell_word(path)}; command -v {shell_word(program)} >/dev/null"
-        return self._run_script(f"( {script} )")[0] == 0
+        return self._run_script(f"( {script} )", reads=True)[0] == 0
 
     def marked(self, session_id: str) -> list[Process]:
         return parse_table(self._call_function("marked", session_id))
@@ -317,11 +353,11 @@ class PipeTransport:
         body = format_call("peek", str(pid or 0), *(folder.rstrip("/") for folder in folders))
 
         def look() -> tuple[bool, object]:
-            _, shown, complaint = self._run_script(body)
+            _, shown, complaint = self._run_script(body, reads=True)
             ended = complaint.strip() == b"dead"
             return ended, b"" if ended else shown
 
-        return PollingWatch(look)
+        return PollingWatch(look, self.pause)
 
     def clock(self) -> float:
         self._has_proc()
@@ -355,26 +391,49 @@ class PipeTransport:
 
     def _call_function(self, function: str, *arguments: str, data: bytes | None = None) -> bytes:
         """What one of the functions over there printed, or its failure as an error."""
-        status, output, complaint = self._run_script(format_call(function, *arguments), data=data)
+        reads = function in READING or function.startswith(("cat ", "cd "))
+        status, output, complaint = self._run_script(format_call(function, *arguments), data=data, reads=reads)
         if status == 0:
             return output
         raise _script_error(status, complaint.decode(errors="replace").strip())
 
     def _run_script(
-        self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 8.0
+        self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 8.0, reads: bool = False
     ) -> tuple[int, bytes, bytes]:
         """Run `body` in a subshell there: exit status, output, complaint. `data` is its standard input and in `$T/d`.
 
-        `private` gives it output files of its own: what it leaves running may go on writing to them.
+        `private` gives it output files of its own: what it leaves running may go on writing to them. `reads`: it changes
+        nothing, and may be sent before it is asked for.
         """
-        if not self._lock.acquire(timeout=max(timeout, self._start_seconds)):
-            raise _timeout_error(self.machine, timeout)
+        sequence = self._sequences.current
         try:
+            if sequence is None:
+                return self._finish(self._begin(body, data, private, reads), timeout)
+            began = sequence.take(body, reads)
+            if began is not None and self._is_current(began):
+                return self._finish(began, timeout)
+            sent, renewed = sequence.renew_words(body)
+            began = self._begin(sent, data, private, reads)
+            sequence.follow(body, reads)
+            status, output, complaint = self._finish(began, timeout)
+            for word, new in renewed.items():
+                # where a program shows the word that it saw, it is none any more
+                output = output.replace(word.encode(), make_word().encode()).replace(new.encode(), word.encode())
+            return status, output, complaint
+        except Unreachable as error:
+            raise self._explain(error) if self._explain and error.reason == "no_machine" else error from None
+
+    def _begin(
+        self, body: str, data: bytes | None = None, private: bool = False, reads: bool = True
+    ) -> StartedScript:
+        """Send a script, and start the shell that it is for if there is none."""
+        with self._lock:
+            self._changes += not reads
             self._serial += private
             nonce, serial = os.urandom(12).hex(), self._serial if private else 0
-            if self._shell is None or self._shell.ended:
+            starts = self._shell is None or self._shell.ended
+            if self._shell is None or starts:
                 self._end_shell()
-                timeout = max(timeout, self._start_seconds)
                 self._shell = RemoteShell(self._argv, PRELUDE.encode())
             request = b"" if data is None else format_data(data)
             source = '"$T/d"' if data is not None else "/dev/null"
@@ -383,18 +442,30 @@ class PipeTransport:
             call = f'( {body}\n) <{source} >"$T/o{serial}" 2>"$T/e{serial}"; status=$?; {drop}'
             call += f"reply {nonce} $status {serial} </dev/null\n"
             request += call.encode(errors="surrogateescape")
-            return self._shell.exchange(request, nonce.encode(), timeout)
-        except TimeoutError:
-            self._end_shell()
-            raise _timeout_error(self.machine, timeout) from None
-        except Unreachable as error:
-            self._end_shell()
-            raise self._explain(error) if self._explain else error from None
-        except BaseException:
-            self._end_shell()
+            return StartedScript(self._shell, self._shell.begin(request, nonce.encode()), starts)
+
+    def _is_current(self, began: StartedScript) -> bool:
+        return began.shell is self._shell and not began.shell.ended
+
+    def _finish(self, began: StartedScript, timeout: float) -> tuple[int, bytes, bytes]:
+        """Wait for a script's answer. The shell is ended where that does not come in time; not for one that is behind others."""
+        shell, exchange, starts = began
+        limit = max(timeout, self._start_seconds) if starts else timeout
+        try:
+            return shell.finish(exchange, limit)
+        except BaseException as error:
+            if shell.is_stuck(exchange, limit) or not isinstance(error, TimeoutError):
+                self._drop(shell)
+            if isinstance(error, TimeoutError):
+                raise _timeout_error(self.machine, timeout) from None
             raise
-        finally:
-            self._lock.release()
+
+    def _drop(self, shell: RemoteShell) -> None:
+        """End a shell, which others may have replaced already."""
+        with self._lock:
+            if self._shell is shell:
+                self._shell = None
+        shell.end()
 
     def _end_shell(self) -> None:
         if self._shell:
@@ -435,6 +506,14 @@ def _check_status(status: int, output: bytes, complaint: bytes) -> bytes:
     if status == 127:
         raise Unreachable("tmux is not installed there", reason="no_tmux", hint="apt install tmux; 3.2 or later")
     raise base.error_of_complaint(message)
+
+
+def _only_reads(command: Command) -> bool:
+    """Whether a command of tmux changes nothing."""
+    if isinstance(command, base.Guard):
+        return True
+    verb = command[0]
+    return verb in TMUX_READING and ("-p" in command or verb not in ("capture-pane", "display-message"))
 
 
 def _script_error(status: int, complaint: str) -> TmuxctlError:

@@ -10,7 +10,9 @@ import os
 import select
 import signal as signals
 import subprocess
+import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -254,8 +256,17 @@ start() {
 """.replace("LEAVE", LEAVE).replace("BASICS", " ".join(BASICS))
 
 
+class Exchange:
+    """One request under way, and its answer once that is there: exit status, output, complaint."""
+
+    def __init__(self, nonce: bytes) -> None:
+        self.nonce = nonce
+        self.answer: tuple[int, bytes, bytes] | None = None
+
+
 class RemoteShell:
-    """A process that reads script from its standard input: bytes down, framed answers up."""
+    """A process that reads script from its standard input: bytes down, framed answers up. Many requests may be under way, from
+    many threads: the answers come in their order, and one of those who wait reads for all."""
 
     def __init__(self, argv: Sequence[str], prelude: bytes) -> None:
         try:
@@ -273,6 +284,14 @@ class RemoteShell:
         self._input, self._output, self._errors = (pipe.fileno() for pipe in self._pipes)
         self._complaint = b""
         self._unsent = memoryview(prelude)
+        self._received = bytearray()
+        self._turn = threading.Condition()
+        self._under_way: deque[Exchange] = deque()
+        self._answered = time.monotonic()
+        """When the last answer came, or the first request was sent since all were answered."""
+        self._reader: Exchange | None = None
+        self._failure = ""
+        self._over = False
         for pipe in (self._input, self._output, self._errors):
             os.set_blocking(pipe, False)
 
@@ -281,22 +300,82 @@ class RemoteShell:
         """Whether the shell has gone since the last call."""
         return self._process.poll() is not None
 
-    def exchange(self, request: bytes, nonce: bytes, timeout: float) -> tuple[int, bytes, bytes]:
-        """Send `request`; its exit status, output and complaint as framed behind `nonce`. TimeoutError, Unreachable."""
+    def begin(self, request: bytes, nonce: bytes) -> Exchange:
+        """Send `request`, whose answer is framed behind `nonce`, without waiting for that."""
+        exchange = Exchange(nonce)
+        with self._turn:
+            if not self._under_way:
+                self._answered = time.monotonic()
+            self._under_way.append(exchange)
+            self._unsent = memoryview(bytes(self._unsent) + request)
+            self._write()
+        return exchange
+
+    def finish(self, exchange: Exchange, timeout: float) -> tuple[int, bytes, bytes]:
+        """The answer to a request: exit status, output and complaint. TimeoutError, Unreachable."""
         deadline = time.monotonic() + timeout
-        self._unsent = memoryview(bytes(self._unsent) + request)
-        received = bytearray()
         while True:
+            with self._turn:
+                while exchange.answer is None and not self._failure and self._reader is not None:
+                    remaining = deadline - time.monotonic()
+                    if remaining <= 0:
+                        raise TimeoutError
+                    self._turn.wait(remaining)
+                if exchange.answer is not None:
+                    return exchange.answer
+                if self._failure:
+                    raise Unreachable(self._failure, reason="no_machine")
+                self._reader = exchange
+            try:
+                self._read_until(exchange, deadline)
+            finally:
+                with self._turn:
+                    self._reader = None
+                    if self._over:
+                        self._close_pipes()
+                    self._turn.notify_all()
+
+    def is_stuck(self, exchange: Exchange, seconds: float) -> bool:
+        """Whether the shell is at this request and at none before it, or has answered none for so long."""
+        with self._turn:
+            first = bool(self._under_way) and self._under_way[0] is exchange
+            return first or time.monotonic() - self._answered >= seconds
+
+    def _read_until(self, exchange: Exchange, deadline: float) -> None:
+        """Read for all, until this answer is there or the shell has ended."""
+        while exchange.answer is None:
             self._wait_for_pipes(deadline)
             with suppress(BlockingIOError):
                 data = os.read(self._output, 256 * 1024)
                 if not data:
                     self._read_last_complaint(deadline)
-                    reason = self._complaint.decode(errors="replace").strip() or "the shell over there ended"
-                    raise Unreachable(reason, reason="no_machine")
-                received += data
-            if answer := _parse_answer(received, nonce):
-                return answer
+                with self._turn:
+                    if not data:
+                        said = self._complaint.decode(errors="replace").strip()
+                        self._failure = said or "the shell over there ended"
+                        return
+                    self._received += data
+                    self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Give what was received to those whose answers it is."""
+        found = False
+        while self._under_way and (parsed := _parse_answer(self._received, self._under_way[0].nonce)):
+            self._under_way.popleft().answer, end = parsed
+            del self._received[:end]
+            found = True
+        if found:
+            self._answered = time.monotonic()
+            self._turn.notify_all()
+
+    def _write(self) -> None:
+        """Send as much as the pipe takes."""
+        try:
+            self._unsent = self._unsent[os.write(self._input, self._unsent) :]
+        except BlockingIOError:
+            pass
+        except (BrokenPipeError, ValueError):
+            self._unsent = self._unsent[:0]
 
     def _wait_for_pipes(self, deadline: float) -> None:
         """Wait until there is something to read, sending what is not sent yet; TimeoutError at the deadline."""
@@ -311,12 +390,8 @@ class RemoteShell:
         if not ready:
             raise TimeoutError
         if self._input in ready:
-            try:
-                self._unsent = self._unsent[os.write(self._input, self._unsent) :]
-            except BlockingIOError:
-                pass
-            except BrokenPipeError:
-                self._unsent = self._unsent[:0]
+            with self._turn:
+                self._write()
         if self._errors in ready:
             data = os.read(self._errors, 4096)
             self._complaint = (self._complaint + data)[-4096:]
@@ -336,24 +411,35 @@ class RemoteShell:
 
     def close(self) -> None:
         """Let it end by itself (it then removes its temporary folder), or end it."""
-        self._pipes[0].close()
+        with self._turn:
+            if self._reader is None and not self._over:
+                self._pipes[0].close()
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(2.0)
         self.end()
 
     def end(self) -> None:
-        """End it with what it runs; first gently, so that it removes its temporary folder."""
+        """End it with what it runs; first gently, so that it removes its temporary folder. Who waits for an answer is told."""
         for name in (signals.SIGTERM, signals.SIGKILL):
             if self._process.poll() is None:
                 os.killpg(self._process.pid, name)
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(0.5)
+        with self._turn:
+            self._failure = self._failure or "the connection was ended"
+            self._over = True
+            # who reads still uses them, and closes them then
+            if self._reader is None:
+                self._close_pipes()
+            self._turn.notify_all()
+
+    def _close_pipes(self) -> None:
         for pipe in self._pipes:
             pipe.close()
 
 
-def _parse_answer(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes] | None:
-    """The answer behind `nonce`, as soon as all of it is there; what came before belongs to no call."""
+def _parse_answer(received: bytearray, nonce: bytes) -> tuple[tuple[int, bytes, bytes], int] | None:
+    """The answer behind `nonce` and where it ends, as soon as all of it is there; what came before belongs to no call."""
     start = received.find(b"\n" + nonce + b" ")
     if start < 0:
         return None
@@ -367,7 +453,8 @@ def _parse_answer(received: bytearray, nonce: bytes) -> tuple[int, bytes, bytes]
     output, errors = int(lines[1][0]), int(lines[2][0])
     if len(received) < at + output + errors:
         return None
-    return int(lines[0][1]), bytes(received[at : at + output]), bytes(received[at + output : at + output + errors])
+    end = at + output + errors
+    return (int(lines[0][1]), bytes(received[at : at + output]), bytes(received[at + output : end])), end
 
 
 def format_call(function: str, *arguments: str) -> str:

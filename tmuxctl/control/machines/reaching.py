@@ -41,13 +41,18 @@ def reach_machine(machine: Machine, name: str) -> Machine:
 def _make_machine(here: Machine, entry: MachineEntry) -> Machine:
     settings = settings_of(here.settings, entry, here.transport.socket)
     transport = connect(entry, settings, here.timing.machine)
+
+    def sleep(seconds: float) -> None:
+        transport.pause()
+        here.clock.sleep(seconds)
+
     return Machine(
         transport,
         settings,
         resident=here.panes is not None,
         timing=here.timing,
         limits=here.limits,
-        clock=changed(here.clock, wall=transport.wall),
+        clock=changed(here.clock, wall=transport.wall, sleep=sleep),
         address=entry.name,
     )
 

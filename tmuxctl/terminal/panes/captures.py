@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from tmuxctl.terminal.tmux import options, server
@@ -59,7 +58,7 @@ def _clean_title(title: str | bytes) -> str:
 def capture_sessions(transport: Transport, panes: Sequence[Pane]) -> list[Capture]:
     """What tmux draws of these sessions, in as few queries as its limit of a command list allows; one that went meanwhile
     has an empty screen."""
-    end = os.urandom(8).hex()
+    end = transport.word()
     found: dict[str, Capture] = {}
     remaining = list(panes)
     while remaining:

@@ -6,7 +6,6 @@ Everything else in here asks for fields and gives values; only this module, and 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache, reduce
@@ -122,7 +121,7 @@ class PaneIO:
 
     def list_values(self, fields: Sequence[str]) -> list[list[str]]:
         """The values of these fields for every pane of the server."""
-        end = os.urandom(6).hex()
+        end = self.transport.word()
         listing = ("list-panes", "-a", "-F", "".join(self.format_field(field) + end for field in fields))
         try:
             printed = self.transport.run([listing]).decode(errors="replace")
@@ -249,7 +248,7 @@ class FieldQuery:
 
     def __init__(self, io: PaneIO, fields: Sequence[str]) -> None:
         # a program chooses its title, and others the options: only what they cannot guess may stand between values
-        self.end = os.urandom(6).hex()
+        self.end = io.transport.word()
         self._io, self._fields, self._known = io, fields, io.read_known()
 
     def command(self, target: str) -> Command:
