@@ -64,7 +64,10 @@ PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"
 WEB1, BOX = (f"tmuxctl machine add {name} --command sh" for name in ("web1", "box"))
 """A machine that is this one, by another door."""
 
-TWO = "".join(f"tmuxctl machine add {name} --command sh --tmux-socket {name}\ntmuxctl new {name}/sh -- bash\n" for name in ("web1", "web2"))
+TWO = "".join(
+    f"tmuxctl machine add {name} --command sh --tmux-socket {name}\ntmuxctl new {name}/sh -- bash\n"
+    for name in ("web1", "web2")
+)
 """Two machines with a shell each."""
 
 GROUP = """printf '[groups]\\nweb = ["web1", "web2"]\\n' >>~/.config/tmuxctl/machines.toml\n"""

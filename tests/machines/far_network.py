@@ -11,6 +11,7 @@ import struct
 import subprocess
 import threading
 import time
+from contextlib import suppress
 from itertools import count
 
 TUNSETIFF, IFF_TAP, IFF_NO_PI = 0x400454CA, 0x0002, 0x1000
@@ -95,8 +96,6 @@ def _read(tap: int) -> bytes:
 
 
 def _write(tap: int, frame: bytes) -> None:
-    try:
+    # a side that goes away loses what was on its way
+    with suppress(OSError):
         os.write(tap, frame)
-    except OSError:
-        # a side that goes away loses what was on its way
-        pass

@@ -14,9 +14,10 @@ from tmuxctl.control import Control
 from tmuxctl.errors import NotFound
 from tmuxctl.operations import find
 from tmuxctl.surfaces.cli import app
-from tmuxctl.surfaces.cli.commands import help, spellings
+from tmuxctl.surfaces.cli.commands import help
 from tmuxctl.surfaces.cli.commands.services import Service
 from tmuxctl.surfaces.cli.here import TerminalOperations
+from tmuxctl.surfaces.cli.words import spellings
 
 Typed = Callable[[str], tuple[int, list[Any], str]]
 

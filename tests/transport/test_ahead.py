@@ -109,7 +109,7 @@ def test_an_old_answer_is_not_used(monkeypatch):
     machine = Machine()
     sent_at_first(machine, "a", "b")
     moments = iter([10.0, 10.0, 10.0 + ahead.FRESH_SECONDS + 0.1, 20.0])
-    monkeypatch.setattr(ahead.time, "monotonic", lambda: next(moments))
+    monkeypatch.setattr("tmuxctl.transport.ahead.time.monotonic", lambda: next(moments))
     with machine.sequences.operation("screen sh"):
         machine.ask("a")
         number, _ = machine.ask("b")

@@ -1,8 +1,9 @@
-"""Requests that are sent before they are asked for: what an operation asked of a machine last time is asked again at once, so that
-it takes one round trip and not one for each question.
+"""Requests that are sent before they are asked for: what an operation asked of a machine last time is asked again at
+once, so that it takes one round trip and not one for each question.
 
-Only requests that change nothing are sent so. An answer is used for the very same request, in the same order, and never once anything
-was changed by this process since, or once the operation has slept: it sees no more and nothing older than on a machine that is near.
+Only requests that change nothing are sent so. An answer is used for the very same request, in the same order, and never
+once anything was changed by this process since, or once the operation has slept: it sees no more and nothing older than
+on a machine that is near.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class SentRequest(NamedTuple, Generic[E]):
 class RequestSequence(Generic[E]):
     """The requests of one operation under way, in one thread."""
 
-    def __init__(self, before: Sequence[KnownRequest], begin: Callable[[str], E], count_changes: Callable[[], int]) -> None:
+    def __init__(
+        self, before: Sequence[KnownRequest], begin: Callable[[str], E], count_changes: Callable[[], int]
+    ) -> None:
         self.made: list[KnownRequest] = []
         self._before, self._place = before, 0
         self._begin, self._count_changes = begin, count_changes

@@ -423,9 +423,7 @@ class PipeTransport:
         except Unreachable as error:
             raise self._explain(error) if self._explain and error.reason == "no_machine" else error from None
 
-    def _begin(
-        self, body: str, data: bytes | None = None, private: bool = False, reads: bool = True
-    ) -> StartedScript:
+    def _begin(self, body: str, data: bytes | None = None, private: bool = False, reads: bool = True) -> StartedScript:
         """Send a script, and start the shell that it is for if there is none."""
         with self._lock:
             self._changes += not reads
