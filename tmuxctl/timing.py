@@ -345,6 +345,8 @@ class MachineTiming(Value):
     """How long the first call to one may take: ssh gives up by itself before that, after ten seconds, and says why."""
     all_seconds: float = 5.0
     """How long a list of all machines waits for those that are slow."""
+    fresh_seconds: float = 1.0
+    """How old the answer to a request may be that was sent before it was asked for."""
     again_seconds: float = 5.0
     """The pause before a machine is reached again that cannot be followed any more."""
 

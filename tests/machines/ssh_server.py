@@ -25,7 +25,7 @@ SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 SERVER = """\
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/authorized_keys
 PidFile none
@@ -42,7 +42,7 @@ ForceCommand cd && exec sh -c "$SSH_ORIGINAL_COMMAND"
 
 CLIENT = """\
 Host {name}
-  HostName 127.0.0.1
+  HostName {address}
   Port {port}
   User {user}
   IdentityFile {folder}/client_key
@@ -66,8 +66,13 @@ STARTED: list[SshServer] = []
 class SshServer:
     """One machine behind ssh, called `name` by the user's ssh configuration."""
 
-    def __init__(self, place: Path, name: str) -> None:
+    def __init__(
+        self, place: Path, name: str, *, address: str = "127.0.0.1", inside: Sequence[str] = (), client: str = ""
+    ) -> None:
+        """`inside`: words before its command, which run it in another network; `address` is its own there. `client`: more lines of
+        the user's configuration for it."""
         self.place, self.name, self.folder = place, name, place / "machines" / name
+        self.address, self.inside = address, inside
         self.home, self.programs = self.folder / "home", self.folder / "bin"
         for folder in (self.home, self.programs):
             folder.mkdir(parents=True)
@@ -79,10 +84,16 @@ class SshServer:
         shutil.copy(self.folder / "client_key.pub", self.folder / "authorized_keys")
         self.port = find_free_port()
         public = (self.folder / "host_key.pub").read_text()
-        (self.folder / "known_hosts").write_text(f"[127.0.0.1]:{self.port} {public}")
-        facts = {"port": self.port, "folder": self.folder, "home": self.home, "programs": self.programs}
+        (self.folder / "known_hosts").write_text(f"[{address}]:{self.port} {public}")
+        facts = {
+            "port": self.port,
+            "address": address,
+            "folder": self.folder,
+            "home": self.home,
+            "programs": self.programs,
+        }
         (self.folder / "sshd_config").write_text(SERVER.format(**facts))
-        self.client = CLIENT.format(name=name, user=getpass.getuser(), **facts)
+        self.client = CLIENT.format(name=name, user=getpass.getuser(), **facts) + client
         self.process = self.start()
         STARTED.append(self)
 
@@ -94,8 +105,9 @@ class SshServer:
             # where sshd drops its rights to; the system's own service makes it at boot
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
         with (self.folder / "log").open("ab") as log:
+            before = log.tell()
             process = subprocess.Popen(
-                [program, "-D", "-e", "-f", str(self.folder / "sshd_config")],
+                [*self.inside, program, "-D", "-e", "-f", str(self.folder / "sshd_config")],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -104,11 +116,9 @@ class SshServer:
         while True:
             assert process.poll() is None, (self.folder / "log").read_text()
             assert time.monotonic() < deadline, "sshd does not answer"
-            try:
-                socket.create_connection(("127.0.0.1", self.port), 1).close()
+            if b"Server listening" in (self.folder / "log").read_bytes()[before:]:
                 return process
-            except OSError:
-                time.sleep(0.02)
+            time.sleep(0.02)
 
     def stop(self) -> None:
         """End the server; connections that are open stay."""

@@ -120,6 +120,9 @@ class Machine:
     def clock(self) -> float:
         return 0.0
 
+    def wall(self) -> float:
+        return 0.0
+
     def change_and_look(self, *given: Any, **how: Any) -> Changed:
         return Changed(self.reasons, ())
 

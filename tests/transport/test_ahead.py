@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tmuxctl.transport import ahead
+from tmuxctl.timing import TIMING
 from tmuxctl.transport.ahead import KnownSequences
 
 
@@ -108,7 +108,7 @@ def test_nothing_that_was_asked_before_a_sleep_is_used_after_it():
 def test_an_old_answer_is_not_used(monkeypatch):
     machine = Machine()
     sent_at_first(machine, "a", "b")
-    moments = iter([10.0, 10.0, 10.0 + ahead.FRESH_SECONDS + 0.1, 20.0])
+    moments = iter([10.0, 10.0, 10.0 + TIMING.machine.fresh_seconds + 0.1, 20.0])
     monkeypatch.setattr("tmuxctl.transport.ahead.time.monotonic", lambda: next(moments))
     with machine.sequences.operation("screen sh"):
         machine.ask("a")

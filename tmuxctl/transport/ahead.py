@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Generic, TypeVar
 
+from tmuxctl.timing import TIMING
 from tmuxctl.value import NamedTuple
 
 KNOWN_MOST = 256
@@ -26,9 +27,6 @@ REQUESTS_MOST = 64
 
 SKIPPED_MOST = 8
 """So many of them may be left out before the operation counts as one that goes another way."""
-
-FRESH_SECONDS = 1.0
-"""How old the answer to a request that was sent ahead may be."""
 
 E = TypeVar("E")
 
@@ -92,7 +90,7 @@ class RequestSequence(Generic[E]):
         """The exchange of this request if it was sent ahead and still holds; None if it has to be sent now."""
         now, changes = time.monotonic(), self._count_changes()
         for skipped, sent in enumerate(self._sent):
-            if reads and sent.body == body and sent.changes == changes and now - sent.at < FRESH_SECONDS:
+            if reads and sent.body == body and sent.changes == changes and now - sent.at < TIMING.machine.fresh_seconds:
                 for _ in range(skipped):
                     self._sent.popleft()
                 if sent.repeats > 1:

@@ -64,11 +64,10 @@ ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
 
 
 class StartedScript(NamedTuple):
-    """A script that was sent, to which shell, and whether that was started for it."""
+    """A script that was sent, and to which shell."""
 
     shell: RemoteShell
     exchange: Exchange
-    starts: bool
 
 
 class PipeTransport:
@@ -408,12 +407,12 @@ class PipeTransport:
         sequence = self._sequences.current
         try:
             if sequence is None:
-                return self._finish(self._begin(body, data, private, reads), timeout)
+                return self._finish(self._begin(body, data, private, reads, timeout), timeout)
             began = sequence.take(body, reads)
             if began is not None and self._is_current(began):
                 return self._finish(began, timeout)
             sent, renewed = sequence.renew_words(body)
-            began = self._begin(sent, data, private, reads)
+            began = self._begin(sent, data, private, reads, timeout)
             sequence.follow(body, reads)
             status, output, complaint = self._finish(began, timeout)
             for word, new in renewed.items():
@@ -423,7 +422,9 @@ class PipeTransport:
         except Unreachable as error:
             raise self._explain(error) if self._explain and error.reason == "no_machine" else error from None
 
-    def _begin(self, body: str, data: bytes | None = None, private: bool = False, reads: bool = True) -> StartedScript:
+    def _begin(
+        self, body: str, data: bytes | None = None, private: bool = False, reads: bool = True, timeout: float = 8.0
+    ) -> StartedScript:
         """Send a script, and start the shell that it is for if there is none."""
         with self._lock:
             self._changes += not reads
@@ -440,19 +441,19 @@ class PipeTransport:
             call = f'( {body}\n) <{source} >"$T/o{serial}" 2>"$T/e{serial}"; status=$?; {drop}'
             call += f"reply {nonce} $status {serial} </dev/null\n"
             request += call.encode(errors="surrogateescape")
-            return StartedScript(self._shell, self._shell.begin(request, nonce.encode()), starts)
+            seconds = max(timeout, self._start_seconds) if starts else timeout
+            return StartedScript(self._shell, self._shell.begin(request, nonce.encode(), seconds))
 
     def _is_current(self, began: StartedScript) -> bool:
         return began.shell is self._shell and not began.shell.ended
 
     def _finish(self, began: StartedScript, timeout: float) -> tuple[int, bytes, bytes]:
         """Wait for a script's answer. The shell is ended where that does not come in time; not for one that is behind others."""
-        shell, exchange, starts = began
-        limit = max(timeout, self._start_seconds) if starts else timeout
+        shell, exchange = began
         try:
-            return shell.finish(exchange, limit)
+            return shell.finish(exchange, max(timeout, exchange.seconds))
         except BaseException as error:
-            if shell.is_stuck(exchange, limit) or not isinstance(error, TimeoutError):
+            if shell.is_stuck(exchange) or not isinstance(error, TimeoutError):
                 self._drop(shell)
             if isinstance(error, TimeoutError):
                 raise _timeout_error(self.machine, timeout) from None

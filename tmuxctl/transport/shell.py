@@ -257,10 +257,11 @@ start() {
 
 
 class Exchange:
-    """One request under way, and its answer once that is there: exit status, output, complaint."""
+    """One request under way, and its answer once that is there: exit status, output, complaint. `seconds`: how long the shell may
+    be at it."""
 
-    def __init__(self, nonce: bytes) -> None:
-        self.nonce = nonce
+    def __init__(self, nonce: bytes, seconds: float) -> None:
+        self.nonce, self.seconds = nonce, seconds
         self.answer: tuple[int, bytes, bytes] | None = None
 
 
@@ -300,9 +301,9 @@ class RemoteShell:
         """Whether the shell has gone since the last call."""
         return self._process.poll() is not None
 
-    def begin(self, request: bytes, nonce: bytes) -> Exchange:
-        """Send `request`, whose answer is framed behind `nonce`, without waiting for that."""
-        exchange = Exchange(nonce)
+    def begin(self, request: bytes, nonce: bytes, seconds: float) -> Exchange:
+        """Send `request`, whose answer is framed behind `nonce`, without waiting for that; the shell may be at it for so long."""
+        exchange = Exchange(nonce, seconds)
         with self._turn:
             if not self._under_way:
                 self._answered = time.monotonic()
@@ -335,11 +336,11 @@ class RemoteShell:
                         self._close_pipes()
                     self._turn.notify_all()
 
-    def is_stuck(self, exchange: Exchange, seconds: float) -> bool:
-        """Whether the shell is at this request and at none before it, or has answered none for so long."""
+    def is_stuck(self, exchange: Exchange) -> bool:
+        """Whether the shell is at this request and at none before it, or at one for longer than it may be."""
         with self._turn:
-            first = bool(self._under_way) and self._under_way[0] is exchange
-            return first or time.monotonic() - self._answered >= seconds
+            first = self._under_way[0] if self._under_way else None
+            return first is exchange or (first is not None and time.monotonic() - self._answered >= first.seconds)
 
     def _read_until(self, exchange: Exchange, deadline: float) -> None:
         """Read for all, until this answer is there or the shell has ended."""

@@ -19,6 +19,7 @@ MODULES = (
     "shutil",
     "tmuxctl.control.input.following",
     "tmuxctl.control.input.passwords",
+    "tmuxctl.control.lifecycle.listing",
     "tmuxctl.control.output.printed",
     "tmuxctl.control.turns.commands",
     "tmuxctl.control.turns.turn",

@@ -36,7 +36,14 @@ def sessions(found: Sequence[Session], options: Options) -> list[str]:
     head = ["NAME", "STATE", "PROFILE", "IDLE", "CMD", "CWD"]
     now, room = time.time(), width()
     rows = [
-        [one.address, state_and_kind(one), flat(one.profile or "-"), idle(one, now), command(one.argv), _place(one)]
+        [
+            flat(one.address),
+            state_and_kind(one),
+            flat(one.profile or "-"),
+            idle(one, now),
+            command(one.argv),
+            _place(one),
+        ]
         for one in found
     ]
     if any(one.tags for one in found):
@@ -91,11 +98,11 @@ def line(one: Session, options: Options) -> str:
     socket = f" --socket {options.socket}" if options.socket else ""
     program = one.profile or (os.path.basename(one.argv[0]) if one.argv else "-")
     kind = f"  ({flat(one.kind)})" if one.kind else ""
-    facts = f"{one.address}  {_colored(one, state(one), options)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
+    facts = f"{flat(one.address)}  {_colored(one, state(one), options)}  {flat(program)}  {one.cols}x{one.rows}{kind}"
     label, verb = ("release", "release") if one.target else ("attach", "attach")
     if one.state.traits.over:
         label, verb = "its output", "log"
-    return f"{facts}      {label}: tmuxctl{socket} {verb} {one.address}"
+    return f"{facts}      {label}: tmuxctl{socket} {verb} {flat(one.address)}"
 
 
 def facts(one: Session, options: Options) -> list[str]:
@@ -155,7 +162,7 @@ def _decide(one: Session) -> str:
     """A command that answers a session's question."""
     ids = [flat(option.id) for option in one.asking.options] if one.asking else []
     text = "--secret-from-env VARIABLE" if one.asking and one.asking.kind.traits.hidden else "TEXT"
-    return f"tmuxctl decide {one.address} {command(ids[:1]) or text}"
+    return f"tmuxctl decide {flat(one.address)} {command(ids[:1]) or text}"
 
 
 def _ago(text: str | None) -> str:
