@@ -9,9 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-TREE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(TREE / "tests"))
-sys.path.insert(0, str(TREE))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from machines.far_network import FAR, FarNetwork
 from machines.ssh_server import SshServer, configure_ssh, end_all

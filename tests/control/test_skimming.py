@@ -92,6 +92,8 @@ class Folder:
             file.seek(offset)
             return file.read(-1 if limit is None else limit)
 
+    read_grown = read
+
     def journal(self) -> Journal:
         return Journal(self, str(self.path))
 

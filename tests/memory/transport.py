@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import count
+from typing import TypeVar
 
 from memory import programs
 from memory.formats import Unknown
@@ -19,8 +20,10 @@ from memory.tmux import FIRST_PID, Pane, Tmux
 from tmuxctl.errors import NotFound
 from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Thread, Tty
 from tmuxctl.evidence import Program as Running
-from tmuxctl.transport import base
+from tmuxctl.transport import base, segments
 from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Resources, Watched
+
+T = TypeVar("T")
 
 
 class MemoryTransport:
@@ -53,7 +56,10 @@ class MemoryTransport:
         self.changes += 1
         self._lock.notify_all()
 
-    def operation(self, key: str) -> AbstractContextManager[None]:
+    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
+        return operation()
+
+    def without_answer(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def word(self) -> str:
@@ -100,6 +106,19 @@ class MemoryTransport:
             printed = self._tmux.run(commands)
             self._settle()
             return printed
+
+    def run_at_end(
+        self,
+        journal: str,
+        commands: Sequence[Command],
+        *,
+        buffer: tuple[str, bytes] | None = None,
+        timeout: float = 8.0,
+    ) -> tuple[int, bytes]:
+        end = segments.find_end(self.files(journal))
+        if end is None:
+            raise NotFound(f"no journal in {journal}", reason="no_file")
+        return end, self.run(segments.fill_in(commands, end), buffer=buffer, timeout=timeout)
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         with self._lock:
@@ -167,6 +186,8 @@ class MemoryTransport:
             if path not in self._files:
                 raise NotFound(f"no file {path}", reason="no_file")
             return bytes(self._files[path][offset : None if limit is None else offset + limit])
+
+    read_grown = read
 
     # terminals and processes
 

@@ -54,6 +54,8 @@ class Folder:
         except FileNotFoundError:
             raise NotFound("no such file", reason="no_file") from None
 
+    read_grown = read
+
 
 def until(true: Callable[..., object], seconds: float = 15.0) -> None:
     deadline = time.monotonic() + seconds
@@ -150,6 +152,8 @@ def test_segments_that_vanish_under_the_reader_are_no_error(tmp_path):
                 self.left -= 1
                 os.unlink(min((tmp_path / "journal").iterdir()))
             return super().read(path, offset, limit)
+
+        read_grown = read
 
     read.transport = Vanishing()
     found = read.read(1)

@@ -14,8 +14,8 @@ class Machine:
         self.changes = 0
         self.sequences: KnownSequences[tuple[int, str]] = KnownSequences(self.begin, lambda: self.changes)
 
-    def begin(self, body: str) -> tuple[int, str]:
-        self.sent.append(body)
+    def begin(self, body: str, pause: float = 0.0) -> tuple[int, str]:
+        self.sent.append(f"{body} behind {pause:.3f}" if pause else body)
         return len(self.sent) - 1, body
 
     def ask(self, body: str, *, reads: bool = True) -> tuple[int, str]:
@@ -100,7 +100,7 @@ def test_nothing_that_was_asked_before_a_sleep_is_used_after_it():
         with machine.sequences.operation("wait sh"):
             numbers.append(machine.ask("look"))
             assert machine.sequences.current
-            machine.sequences.current.pause()
+            machine.sequences.current.pause(1.0)
             numbers.append(machine.ask("look"))
     assert [number for number, _ in numbers] == [0, 1, 2, 3]
 

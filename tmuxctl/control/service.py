@@ -165,8 +165,9 @@ class Control:
             return call()
         from tmuxctl.control.machines import addresses
 
-        with self.machine.transport.operation(f"{name} {session}"):
-            return addresses.carry_out(self.machine.address, call, session)
+        return self.machine.transport.carry_out(
+            f"{name} {session}", lambda: addresses.carry_out(self.machine.address, call, session)
+        )
 
     def close(self) -> None:
         """End what this process keeps open; sessions go on."""

@@ -9,6 +9,7 @@ on a machine that is near.
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 from collections import OrderedDict, deque
@@ -28,34 +29,51 @@ REQUESTS_MOST = 64
 SKIPPED_MOST = 8
 """So many of them may be left out before the operation counts as one that goes another way."""
 
+SHAPE_SIZE = 120
+"""So many characters of a request that changes something tell which one it is."""
+
+CHANGING = re.compile(r"[0-9a-f]{12,}|[0-9]+")
+"""What is different each time in a request that changes something: ids, offsets, times."""
+
+MARGIN = 0.002
+"""Seconds by which the shell there sleeps longer than the operation did last time: no two of its sleeps are quite the same."""
+
 E = TypeVar("E")
+T = TypeVar("T")
 
 
 class KnownRequest(NamedTuple):
-    """A request of an operation, with a mark for each word that was made for it; whether it changes nothing, and whether the
-    operation slept before it."""
+    """A request of an operation, with a mark for each word that was made for it; whether it changes nothing, whether its answer
+    may be assumed, and for how many seconds the operation slept before it. Of one that changes something its shape is kept."""
 
     pattern: str
     words: int
     reads: bool
-    after_pause: bool
+    assumable: bool
+    pause: float
+
+
+class AssumptionFailed(Exception):
+    """What an operation assumed of a machine is no longer so: nothing was changed, and it is carried out anew."""
 
 
 class SentRequest(NamedTuple, Generic[E]):
-    """A request that was sent ahead: so often in a row it was asked, when it was sent, and how many changes came before."""
+    """A request that was sent ahead: so often in a row it was asked, when it was sent, how many changes came before, and for how
+    many seconds the shell there sleeps before it."""
 
     body: str
     exchange: E
     repeats: int
     at: float
     changes: int
+    pause: float
 
 
 class RequestSequence(Generic[E]):
     """The requests of one operation under way, in one thread."""
 
     def __init__(
-        self, before: Sequence[KnownRequest], begin: Callable[[str], E], count_changes: Callable[[], int]
+        self, before: Sequence[KnownRequest], begin: Callable[[str, float], E], count_changes: Callable[[], int]
     ) -> None:
         self.made: list[KnownRequest] = []
         self._before, self._place = before, 0
@@ -65,7 +83,17 @@ class RequestSequence(Generic[E]):
         """Words in what was sent ahead, in the order in which they will be asked for."""
         self._given: dict[str, bool] = {}
         """Words that were made since the last request, and whether each was sent ahead."""
-        self._paused = False
+        self._paused = 0.0
+        first = next((place for place, known in enumerate(before) if not known.reads), 0)
+        self.assumes = bool(first) and all(known.assumable for known in before[:first])
+        """Whether answers are assumed that were given before, up to the first request that changes something: that is carried
+        out only if each of them still holds."""
+        self.assumed: list[str] = []
+        """Conditions, in the language of the shell there, that are to hold."""
+
+    def stop_assuming(self) -> None:
+        """The operation begins anew, and asks for everything."""
+        self.assumes, self.assumed, self.made, self._place = False, [], [], 0
 
     def make_word(self) -> str:
         """A word for the next request."""
@@ -81,15 +109,22 @@ class RequestSequence(Generic[E]):
             body = body.replace(word, new)
         return body, renewed
 
-    def pause(self) -> None:
-        """The operation sleeps now."""
+    def pause(self, seconds: float) -> E | None:
+        """The operation sleeps for so long now. Where the shell there sleeps for it, the exchange whose answer comes behind that;
+        else nothing that was sent before is used."""
+        self._paused += seconds
+        if self._sent and self._sent[0].pause >= self._paused:
+            return self._sent[0].exchange
         self._forget()
-        self._paused = True
+        return None
 
-    def take(self, body: str, reads: bool) -> E | None:
+    def take(self, body: str, reads: bool, assumable: bool = False) -> E | None:
         """The exchange of this request if it was sent ahead and still holds; None if it has to be sent now."""
         now, changes = time.monotonic(), self._count_changes()
         for skipped, sent in enumerate(self._sent):
+            if skipped and sent.pause:
+                # what is left out came before the sleep
+                break
             if reads and sent.body == body and sent.changes == changes and now - sent.at < TIMING.machine.fresh_seconds:
                 for _ in range(skipped):
                     self._sent.popleft()
@@ -97,37 +132,39 @@ class RequestSequence(Generic[E]):
                     self._sent[0] = sent._replace(repeats=sent.repeats - 1)
                 else:
                     self._sent.popleft()
-                self._note(body, reads)
+                self.note(body, reads, assumable)
                 return sent.exchange
         self._forget()
         return None
 
-    def follow(self, body: str, reads: bool) -> None:
+    def follow(self, body: str, reads: bool, assumable: bool = False) -> None:
         """Note a request that was sent just now, and send those ahead that came behind it last time, up to the next change or
         sleep."""
-        self._note(body, reads)
+        self.note(body, reads, assumable)
         now, changes = time.monotonic(), self._count_changes()
         for known in self._before[self._place :]:
-            if not known.reads or known.after_pause:
+            if not known.reads or known.pause > TIMING.machine.pause_seconds:
                 return
             words = [make_word() for _ in range(known.words)]
             asked = known.pattern
             for number, word in enumerate(words):
                 asked = asked.replace(_mark(number), word)
             last = self._sent[-1] if self._sent else None
-            if last and last.body == asked:
+            if last and last.body == asked and not known.pause:
                 # asked twice in a row it has one answer
                 self._sent[-1] = last._replace(repeats=last.repeats + 1)
                 continue
             self._words.extend(words)
-            self._sent.append(SentRequest(asked, self._begin(asked), 1, now, changes))
+            pause = known.pause + MARGIN if known.pause else 0.0
+            self._sent.append(SentRequest(asked, self._begin(asked, pause), 1, now, changes, pause))
 
-    def _note(self, body: str, reads: bool) -> None:
-        pattern = body
+    def note(self, body: str, reads: bool, assumable: bool = False) -> None:
+        """Note a request of this operation."""
+        pattern = body if reads else CHANGING.sub("#", body[:SHAPE_SIZE])
         for number, word in enumerate(self._given):
             pattern = pattern.replace(word, _mark(number))
-        known = KnownRequest(pattern, len(self._given), reads, self._paused)
-        self._given, self._paused = {}, False
+        known = KnownRequest(pattern, len(self._given), reads, assumable, self._paused)
+        self._given, self._paused = {}, 0.0
         if len(self.made) < REQUESTS_MOST:
             self.made.append(known)
         for place in range(self._place, min(len(self._before), self._place + SKIPPED_MOST)):
@@ -150,11 +187,13 @@ def _mark(number: int) -> str:
 
 
 class KnownSequences(Generic[E]):
-    """The requests of operations on one machine, by what is done to which session. `begin` sends a request."""
+    """The requests of operations on one machine, by what is done to which session. `begin` sends a request, before which the
+    shell there sleeps for so many seconds."""
 
-    def __init__(self, begin: Callable[[str], E], count_changes: Callable[[], int]) -> None:
+    def __init__(self, begin: Callable[[str, float], E], count_changes: Callable[[], int]) -> None:
         self._begin, self._count_changes = begin, count_changes
         self._known: OrderedDict[str, Sequence[KnownRequest]] = OrderedDict()
+        self._answers: OrderedDict[str, bytes] = OrderedDict()
         self._threads = threading.local()
 
     @property
@@ -164,18 +203,46 @@ class KnownSequences(Generic[E]):
         return found
 
     @contextmanager
-    def operation(self, key: str) -> Iterator[None]:
+    def operation(self, key: str) -> Iterator[RequestSequence[E]]:
         """Carry out an operation in this thread. One inside another is a part of it."""
         if self.current is not None:
-            yield
+            yield self.current
             return
         sequence = RequestSequence(self._known.get(key, ()), self._begin, self._count_changes)
         self._threads.sequence = sequence
         try:
-            yield
+            yield sequence
         finally:
             self._threads.sequence = None
             self._known[key] = tuple(sequence.made)
             self._known.move_to_end(key)
             while len(self._known) > KNOWN_MOST:
                 self._known.popitem(last=False)
+
+    def carry_out(self, key: str, operation: Callable[[], T]) -> T:
+        """Carry out an operation. Where its answers were assumed and no condition was tested, or one does not hold, it is carried
+        out anew: nothing was changed yet."""
+        with self.operation(key) as sequence:
+            try:
+                result = operation()
+                if not sequence.assumed:
+                    return result
+            except AssumptionFailed:
+                pass
+            except Exception:
+                if not sequence.assumed:
+                    raise
+            sequence.stop_assuming()
+            return operation()
+
+    def assume(self, body: str) -> bytes | None:
+        """What a request was answered last time, if that may be assumed now; a condition for it is to be added."""
+        sequence = self.current
+        return self._answers.get(body) if sequence and sequence.assumes else None
+
+    def keep_answer(self, body: str, answer: bytes) -> None:
+        """Keep the answer to a request that may be assumed later."""
+        self._answers[body] = answer
+        self._answers.move_to_end(body)
+        while len(self._answers) > KNOWN_MOST:
+            self._answers.popitem(last=False)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel
@@ -174,6 +174,9 @@ def read_own_place() -> StartingPlace:
     return StartingPlace(os.environ, folder, soft if soft != resource.RLIM_INFINITY else None)
 
 
+T = TypeVar("T")
+
+
 class Watch(Protocol):
     """Sleeps until something happens to the watched journals or processes."""
 
@@ -205,9 +208,10 @@ class Transport(Protocol):
     def home(self) -> str:
         """The absolute folder of this server's state there: `$XDG_STATE_HOME/tmuxctl/SOCKET`, made 0700 when missing."""
 
-    def operation(self, key: str) -> AbstractContextManager[None]:
+    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
         """Carry out an operation in this thread; `key` says which one, and of which session. A machine that is far may then be
-        asked at once what it was asked last time."""
+        asked at once what it was asked last time. What changes nothing is asked again for `patience` seconds after the
+        connection was lost (None: as long as it may reasonably take to come back)."""
 
     def word(self) -> str:
         """A word that no program can know beforehand, to stand between the parts of an answer."""
@@ -229,6 +233,17 @@ class Transport(Protocol):
         (a list that writes may still be carried out later: the caller knows whether that matters).
         """
 
+    def run_at_end(
+        self,
+        journal: str,
+        commands: Sequence[Command],
+        *,
+        buffer: tuple[str, bytes] | None = None,
+        timeout: float = 8.0,
+    ) -> tuple[int, bytes]:
+        """`run` a list in which `segments.END` stands for how far the journal in this folder has come; that, and what was
+        printed. NotFound `no_file` without a journal: nothing is run then."""
+
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         """Run a list that creates a session, starting the server (our configuration, clean environment) if there is none."""
 
@@ -241,6 +256,10 @@ class Transport(Protocol):
     def put(self, path: str, data: bytes, *, mode: int = 0o600, durable: bool = False) -> None:
         """Make or replace a file whole (temporary file, then rename); links are never followed. `durable`: on the disk
         before this returns, where the machine has a way to say so (fsync(2)): for what a restart must find."""
+
+    def without_answer(self) -> AbstractContextManager[None]:
+        """What changes something in this block may be sent without waiting for it: whether it was carried out is not told, and it
+        prints nothing. Not for what the next step relies on."""
 
     def append(self, path: str, data: bytes) -> int:
         """Write at the end of a regular file in one step, made with mode 0600 if it is not there; its size then. Links are
@@ -263,6 +282,9 @@ class Transport(Protocol):
 
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a file from `offset`, at most `limit`; NotFound `no_file` if it is not there."""
+
+    def read_grown(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+        """`read`, of a file that is only ever written at its end: what was read of it before may be told again."""
 
     def tty(self, path: str) -> Tty | None:
         """How the terminal device treats input, or None when it cannot be asked."""

@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tmuxctl import untrusted
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
@@ -20,7 +20,7 @@ from tmuxctl.operations import current
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
 from tmuxctl.state_files import give_lock_back, make_private_folder, state_home, take_lock
 from tmuxctl.timing import TIMING
-from tmuxctl.transport import base, spawn
+from tmuxctl.transport import base, segments, spawn
 from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Quota, Resources, Watch, Watched
 from tmuxctl.transport.groups import LEAVE
 
@@ -45,6 +45,9 @@ NOISY = ("kill-session", "rename-session")
 START = LEAVE + """cd /; ulimit -Sn "$(ulimit -Hn)" 2>/dev/null; exec "$@" """
 
 
+T = TypeVar("T")
+
+
 class LocalTransport:
     """This machine, as `tmux -L socket` sees it. `resident` keeps one control-mode client for processes that stay; `home`
     is the folder of its state, if it is not the usual one."""
@@ -66,7 +69,10 @@ class LocalTransport:
         self._names: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
         """What a resident process knows of folders: which one it was, when it last changed, and the names that were there then."""
 
-    def operation(self, key: str) -> AbstractContextManager[None]:
+    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
+        return operation()
+
+    def without_answer(self) -> AbstractContextManager[None]:
         return nullcontext()
 
     def word(self) -> str:
@@ -129,6 +135,19 @@ class LocalTransport:
             if error.reason != "no_server" or not self._recover_socket():
                 raise
         return self._spawn_tmux(words, stdin=stdin, timeout=timeout)
+
+    def run_at_end(
+        self,
+        journal: str,
+        commands: Sequence[Command],
+        *,
+        buffer: tuple[str, bytes] | None = None,
+        timeout: float = 8.0,
+    ) -> tuple[int, bytes]:
+        end = segments.find_end(self.files(journal))
+        if end is None:
+            raise NotFound(f"no journal in {journal}", reason="no_file")
+        return end, self.run(segments.fill_in(commands, end), buffer=buffer, timeout=timeout)
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         try:
@@ -389,6 +408,8 @@ class LocalTransport:
             return b"".join(_read_parts(handle, offset, sys.maxsize if limit is None else limit))
         finally:
             os.close(handle)
+
+    read_grown = read
 
     # terminals and processes
 

@@ -325,7 +325,7 @@ class PollingWatch:
 
     tells_of_reads = False
 
-    def __init__(self, look: Callable[[], tuple[bool, object]], pause: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, look: Callable[[], tuple[bool, object]], pause: Callable[[], object] = lambda: None) -> None:
         self._look, self._pause = look, pause
         self._closed = threading.Event()
         self._last = look()

@@ -8,17 +8,21 @@ side uses `mktemp -d`, `head -c`, `readlink`, `stat -c` (GNU, BusyBox) or `stat 
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import TypeVar
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel, Tty
-from tmuxctl.transport import base
-from tmuxctl.transport.ahead import KnownSequences, make_word
+from tmuxctl.transport import base, segments
+from tmuxctl.transport.ahead import AssumptionFailed, KnownSequences, RequestSequence, make_word
 from tmuxctl.transport.base import (
     Command,
     File,
@@ -36,9 +40,11 @@ from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import (
     EXISTS,
     KIND,
+    LATE,
     MISSING,
     MODE,
     OPEN,
+    OTHER,
     OWNER,
     PRELUDE,
     STRANGE,
@@ -52,6 +58,15 @@ from tmuxctl.value import NamedTuple
 
 PIECE = 4 * 1024 * 1024
 
+REST = "\0rest "
+"""Begins the request for what a file has behind what is known of it."""
+
+REST_BYTES = 256 * 1024
+"""At most so much of it is asked for at once."""
+
+REST_KEPT, GROWN_MOST = 512 * 1024, 64
+"""About so many bytes of a file are kept, and of so many files."""
+
 READING = frozenset({"facts", "way", "folder", "place", "piece", "settings", "probe", "room", "load", "marked", "peek"})
 """Functions over there that change nothing; and `folder`, which makes no folder twice."""
 
@@ -61,6 +76,9 @@ TMUX_READING = frozenset({"capture-pane", "display-message", "list-panes", "list
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
+
+
+T = TypeVar("T")
 
 
 class StartedScript(NamedTuple):
@@ -99,9 +117,15 @@ class PipeTransport:
         self._lock = threading.RLock()
         self._shell: RemoteShell | None = None
         self._serial = 0
+        self._threads = threading.local()
+        """`posts`: whether what changes something is not waited for in this thread."""
+        self._grown: OrderedDict[str, tuple[int, bytes]] = OrderedDict()
+        """What is known of files that only grow: from which offset on, and their bytes."""
+        self._posted: dict[str, StartedScript] = {}
+        """What was last written at the end of each file without waiting for it."""
         self._changes = 0
         """How many requests were sent that may have changed something."""
-        self._sequences: KnownSequences[StartedScript] = KnownSequences(self._begin, lambda: self._changes)
+        self._sequences: KnownSequences[StartedScript] = KnownSequences(self._begin_ahead, lambda: self._changes)
         self._state_home = ""
         self._architecture = ""
         self._clock_offset: float | None = None
@@ -135,15 +159,29 @@ class PipeTransport:
         sequence = self._sequences.current
         return sequence.make_word() if sequence else make_word()
 
-    def operation(self, key: str) -> AbstractContextManager[None]:
+    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
         """Carry out an operation in this thread, of which `key` says what it is and of which session: what it asked last time is
         asked ahead."""
-        return self._sequences.operation(key)
+        return self._sequences.carry_out(key, operation)
 
-    def pause(self) -> None:
-        """An operation of this thread sleeps now: what was asked before tells nothing of what comes after."""
-        if sequence := self._sequences.current:
-            sequence.pause()
+    @contextmanager
+    def without_answer(self) -> Iterator[None]:
+        self._threads.posts = True
+        try:
+            yield
+        finally:
+            self._threads.posts = False
+
+    def pause(self, seconds: float) -> bool:
+        """An operation of this thread sleeps now: what was asked before tells nothing of what comes after. True if that was
+        waited for already, as the shell there slept for it."""
+        sequence = self._sequences.current
+        behind = sequence.pause(seconds) if sequence else None
+        if behind is None:
+            return False
+        with suppress(TmuxctlError):
+            self._finish(behind, behind.exchange.seconds)
+        return True
 
     # tmux
 
@@ -157,6 +195,24 @@ class PipeTransport:
             if error.reason != "no_server" or not self._revive_server(deadline):
                 raise
         return self._run_list(commands, buffer, max(0.1, deadline - time.monotonic()))
+
+    def run_at_end(
+        self,
+        journal: str,
+        commands: Sequence[Command],
+        *,
+        buffer: tuple[str, bytes] | None = None,
+        timeout: float = 8.0,
+    ) -> tuple[int, bytes]:
+        deadline = time.monotonic() + timeout
+        try:
+            printed = self._run_list(commands, buffer, timeout, journal)
+        except Unreachable as error:
+            if error.reason != "no_server" or not self._revive_server(deadline):
+                raise
+            printed = self._run_list(commands, buffer, max(0.1, deadline - time.monotonic()), journal)
+        end, _, printed = printed.partition(b"\n")
+        return int(end), printed
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         deadline = time.monotonic() + timeout
@@ -173,12 +229,16 @@ class PipeTransport:
                     raise
             return self._start_server(commands, max(0.1, deadline - time.monotonic()))
 
-    def _run_list(self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float) -> bytes:
+    def _run_list(
+        self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float, journal: str | None = None
+    ) -> bytes:
         if buffer:
             commands = [("load-buffer", "-b", buffer[0], "-"), *commands]
         body = format_call(
             "LC_ALL=C.UTF-8 " + shell_word(self._tmux), "-u", "-N", "-L", self.socket, *base.format_arguments(commands)
         )
+        if journal is not None:
+            body = format_call("end_of", journal) + " || exit\n" + body.replace(segments.END, "'\"$end\"'")
         reads = buffer is None and all(map(_only_reads, commands))
         data = buffer[1] if buffer else None
         return _check_status(*self._run_script(body, data=data, timeout=timeout, reads=reads))
@@ -241,7 +301,12 @@ class PipeTransport:
         self._call_function("put", path, f"{mode:o}", os.urandom(6).hex(), "durable" if durable else "", data=data)
 
     def append(self, path: str, data: bytes) -> int:
-        return int(self._call_function("append", path, data=data))
+        before = self._posted.get(path)
+        size = self._call_function("append", path, data=data)
+        if size:
+            return int(size)
+        status, told, _ = before.exchange.answer or (1, b"", b"") if before else (1, b"", b"")
+        return 0 if status else int(told)
 
     def make_folder(self, path: str) -> None:
         self._call_function("folder", path.rstrip("/"))
@@ -279,12 +344,58 @@ class PipeTransport:
                 break
         return b"".join(pieces)
 
+    def read_grown(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
+        with self._lock:
+            begin, known = self._grown.get(path, (offset, b""))
+            if not begin <= offset <= begin + len(known):
+                begin, known = offset, b""
+            self._grown[path] = begin, known
+        if limit is None or offset + limit > begin + len(known):
+            begin, known = self._read_rest(path, offset)
+        found = known[offset - begin :][:limit]
+        if len(known) >= REST_BYTES and (limit is None or len(found) < limit):
+            # there may be more than was asked for at once
+            found += self.read(path, offset + len(found), None if limit is None else limit - len(found))
+        return found
+
+    def _read_rest(self, path: str, offset: int) -> tuple[int, bytes]:
+        """Ask for what a file has behind what is known of it; from where on it is known then, `offset` at most, and the bytes."""
+        status, told, complaint = self._run_script(REST + path, reads=True)
+        if status:
+            raise _script_error(status, complaint.decode(errors="replace").strip())
+        first, _, more = told.partition(b"\n")
+        start = int(first)
+        with self._lock:
+            begin, known = self._grown.get(path, (offset, b""))
+            if begin <= start <= begin + len(known) and begin <= offset:
+                known = max(known, known[: start - begin] + more, key=len)
+            elif start <= offset:
+                begin, known = start, more
+            else:
+                begin, known = offset, b""
+            if len(known) > REST_KEPT:
+                dropped = max(0, min(len(known) - REST_KEPT, offset - begin))
+                begin, known = begin + dropped, known[dropped:]
+            self._grown[path] = begin, known
+            self._grown.move_to_end(path)
+            while len(self._grown) > GROWN_MOST:
+                self._grown.popitem(last=False)
+        return begin, known
+
+    def _ask_for_rest(self, path: str) -> str:
+        """The script that prints what is not known yet of a file that grows."""
+        begin, known = self._grown.get(path, (0, b""))
+        return format_call("rest", path, str(begin + len(known)), str(REST_BYTES))
+
     # terminals and processes
 
     def tty(self, path: str) -> Tty | None:
         from tmuxctl.transport.snapshot import parse_stty
 
-        status, printed, _ = self._run_script(format_call("settings", path), reads=True)
+        body = format_call("settings", path)
+        status, printed, _ = self._run_script(
+            body, reads=True, holds=lambda shown: f'[ "$({body})" = {_quote(shown)} ]'
+        )
         return None if status else parse_stty(printed)
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
@@ -314,10 +425,19 @@ class PipeTransport:
 
     def processes(self, pids: Sequence[int] | None = None) -> list[Process]:
         if self._has_proc():
-            files = "/proc/[0-9]*/stat" if pids is None else " ".join(f"/proc/{int(pid)}/stat" for pid in pids)
-            return parse_table(self._call_function(f"cat {files} 2>/dev/null || :")) if files else []
+            if pids is None:
+                return parse_table(self._call_function("cat /proc/[0-9]*/stat 2>/dev/null || :"))
+            return parse_table(self._read_rows(pids)) if pids else []
         table = parse_ps(self._call_function("LC_ALL=C ps -A -o", PS_COLUMNS).decode(errors="replace"))
         return table if pids is None else [row for row in table if row.pid in pids]
+
+    def _read_rows(self, pids: Sequence[int]) -> bytes:
+        body = "cat " + " ".join(f"/proc/{int(pid)}/stat" for pid in pids) + " 2>/dev/null || :"
+
+        def holds(shown: bytes) -> str:
+            return f'[ "$({"; ".join(f"row {int(pid)}" for pid in pids)})" = {_quote(_name_rows(shown))} ]'
+
+        return self._run_script(body, reads=True, holds=holds)[1]
 
     def room(self, folder: str, pid: int | None) -> Resources:
         free, nr, most, used, soft = self._call_function("room", folder, str(pid or "-")).decode().splitlines()
@@ -356,7 +476,7 @@ class PipeTransport:
             ended = complaint.strip() == b"dead"
             return ended, b"" if ended else shown
 
-        return PollingWatch(look, self.pause)
+        return PollingWatch(look, partial(self.pause, math.inf))
 
     def clock(self) -> float:
         self._has_proc()
@@ -397,30 +517,70 @@ class PipeTransport:
         raise _script_error(status, complaint.decode(errors="replace").strip())
 
     def _run_script(
-        self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 8.0, reads: bool = False
+        self,
+        body: str,
+        *,
+        data: bytes | None = None,
+        private: bool = False,
+        timeout: float = 8.0,
+        reads: bool = False,
+        holds: Callable[[bytes], str] | None = None,
     ) -> tuple[int, bytes, bytes]:
         """Run `body` in a subshell there: exit status, output, complaint. `data` is its standard input and in `$T/d`.
 
         `private` gives it output files of its own: what it leaves running may go on writing to them. `reads`: it changes
-        nothing, and may be sent before it is asked for.
+        nothing, and may be sent before it is asked for. `holds` makes of an answer the condition that it would be given again:
+        until something is changed, the answer of last time may then be assumed. What changes something is carried out within
+        `timeout`, or not at all.
         """
         sequence = self._sequences.current
+        if holds is not None and (known := self._sequences.assume(body)) is not None:
+            assert sequence
+            sequence.note(body, reads, assumable=True)
+            sequence.assumed.append(holds(known))
+            return 0, known, b""
+        asked = body if reads else self._limit(body, sequence, timeout)
         try:
             if sequence is None:
-                return self._finish(self._begin(body, data, private, reads, timeout), timeout)
-            began = sequence.take(body, reads)
+                return self._answer(self._begin(asked, data, private, reads, timeout), timeout, reads)
+            began = sequence.take(body, reads, holds is not None)
             if began is not None and self._is_current(began):
-                return self._finish(began, timeout)
-            sent, renewed = sequence.renew_words(body)
-            began = self._begin(sent, data, private, reads, timeout)
-            sequence.follow(body, reads)
-            status, output, complaint = self._finish(began, timeout)
-            for word, new in renewed.items():
-                # where a program shows the word that it saw, it is none any more
-                output = output.replace(word.encode(), make_word().encode()).replace(new.encode(), word.encode())
-            return status, output, complaint
+                answer = self._finish(began, timeout)
+            else:
+                sent, renewed = sequence.renew_words(asked)
+                began = self._begin(sent, data, private, reads, timeout)
+                sequence.follow(body, reads, holds is not None)
+                status, output, complaint = self._answer(began, timeout, reads)
+                for word, new in renewed.items():
+                    # where a program shows the word that it saw, it is none any more
+                    output = output.replace(word.encode(), make_word().encode()).replace(new.encode(), word.encode())
+                answer = status, output, complaint
         except Unreachable as error:
             raise self._explain(error) if self._explain and error.reason == "no_machine" else error from None
+        if holds is not None and answer[0] == 0:
+            self._sequences.keep_answer(body, answer[1])
+        return answer
+
+    def _limit(self, body: str, sequence: RequestSequence[StartedScript] | None, timeout: float) -> str:
+        """A script that changes something, as it is carried out: in time, and where what was assumed holds."""
+        self._has_proc()
+        now = self.clock() if self._clock_offset is not None else self.wall()
+        conditions = [format_call("before", str(math.ceil(now + timeout) + 1))]
+        if sequence:
+            conditions += [f"{{ {condition} || exit {OTHER}; }}" for condition in sequence.assumed]
+            sequence.assumes, sequence.assumed = False, []
+        return "\n".join([*conditions, body])
+
+    def _answer(self, began: StartedScript, timeout: float, reads: bool) -> tuple[int, bytes, bytes]:
+        """The answer to a script that was sent just now; none of one that is not waited for."""
+        if not reads and getattr(self._threads, "posts", False):
+            return 0, b"", b""
+        answer = self._finish(began, timeout)
+        if not reads and answer[0] == OTHER:
+            raise AssumptionFailed
+        if not reads and answer[0] == LATE:
+            raise _timeout_error(self.machine, timeout)
+        return answer
 
     def _begin(
         self, body: str, data: bytes | None = None, private: bool = False, reads: bool = True, timeout: float = 8.0
@@ -434,6 +594,8 @@ class PipeTransport:
             if self._shell is None or starts:
                 self._end_shell()
                 self._shell = RemoteShell(self._argv, PRELUDE.encode())
+            if body.startswith(REST):
+                body = self._ask_for_rest(body[len(REST) :])
             request = b"" if data is None else format_data(data)
             source = '"$T/d"' if data is not None else "/dev/null"
             # nothing that was typed stays on that machine's disk: it may have been a secret
@@ -443,6 +605,12 @@ class PipeTransport:
             request += call.encode(errors="surrogateescape")
             seconds = max(timeout, self._start_seconds) if starts else timeout
             return StartedScript(self._shell, self._shell.begin(request, nonce.encode(), seconds))
+
+    def _begin_ahead(self, body: str, pause: float) -> StartedScript:
+        """Send a script that was not asked for yet; the shell there sleeps before it."""
+        if body.startswith(REST):
+            body = self._ask_for_rest(body[len(REST) :])
+        return self._begin(f"sleep {pause:.3f}\n{body}" if pause else body)
 
     def _is_current(self, began: StartedScript) -> bool:
         return began.shell is self._shell and not began.shell.ended
@@ -495,6 +663,22 @@ def _parse_time(seconds: bytes, precise: bytes) -> float:
     """Seconds of the wall clock, with the fraction where stat(1) prints one."""
     fraction = re.search(rb"\.\d+", precise)
     return float(seconds + (fraction[0] if fraction else b""))
+
+
+def _name_rows(table: bytes) -> bytes:
+    """What of /proc/PID/stat says which process it is and who has its terminal, as `row` prints it there."""
+    rows = []
+    for line in table.splitlines():
+        name, _, rest = line.rpartition(b")")
+        fields = rest.split()
+        if len(fields) > 19:
+            rows.append(b" %b) %b %b" % (name, b" ".join(fields[2:6]), fields[19]))
+    return b"\n".join(rows)
+
+
+def _quote(printed: bytes) -> str:
+    """What a command printed, as a word of the shell there, as `$(command)` gives it."""
+    return shell_word(printed.decode(errors="surrogateescape").rstrip("\n"))
 
 
 def _check_status(status: int, output: bytes, complaint: bytes) -> bytes:

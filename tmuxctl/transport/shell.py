@@ -26,7 +26,20 @@ LAST_WORDS = 0.5
 """Seconds that the complaint of a shell that ended is waited for."""
 
 # Exit statuses by which the functions below name a failure (sysexits.h: NOINPUT, CANTCREAT, IOERR, TEMPFAIL, NOPERM)
-MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND, STRANGE, OPEN, UNMADE = 66, 73, 74, 75, 77, 78, 79, 80, 81, 82
+MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND, STRANGE, OPEN, UNMADE, LATE, OTHER = (
+    66,
+    73,
+    74,
+    75,
+    77,
+    78,
+    79,
+    80,
+    81,
+    82,
+    83,
+    84,
+)
 
 PRELUDE = r"""
 before=$(umask); umask 077; unset TMUX TMUX_PANE
@@ -103,6 +116,16 @@ put() {
   (set -C; cat "$T/d" >"$1.$3.new") && chmod "$2" "$1.$3.new" && flush "$4" "$1.$3.new" &&
     { [ ! -L "$1" ] || rm -f -- "$1"; } && mv -f -- "$1.$3.new" "$1" || { rm -f -- "$1.$3.new"; exit 74; }
 }
+# before this second of the machine's clock, or not at all: what comes behind a cut may come very late
+before() {
+  if [ -r /proc/uptime ]; then read -r up rest </proc/uptime; up=${up%.*}; else up=$(date +%s); fi
+  [ "$up" -lt "$1" ] || say 83 "too late by $((up - $1)) s"
+}
+end_of() {
+  set -- "$1"/seg.*; for end do :; done; [ -f "$end" ] || say 66 "$1"
+  end=$((1${end##*.} - 1000000000000000 + $(wc -c <"$end"))); printf '%s\n' "$end"
+}
+row() { begun "$1" && printf '%s) %s %s %s %s %s\n' "${line%)*}" "$group" "$session" "$terminal" "$foreground" "$now"; }
 append() {
   [ ! -L "$1" ] && { [ ! -e "$1" ] || [ -f "$1" ]; } || say 79 "$1 is no regular file"
   [ -d "${1%/*}" ] || say 66 "$1"
@@ -118,6 +141,8 @@ piece() {
   [ -f "$1" ] && [ -r "$1" ] || say 79 "$1 cannot be read"
   tail -c "+$2" <"$1" | head -c "$3"
 }
+# from where, and the bytes from there on
+rest() { printf '%s\n' "$2"; piece "$1" "$(($2 + 1))" "$3"; }
 marked() {
   if $zero; then grep -lzxF -e "TMUXCTL_SESSION=$1" /proc/[0-9]*/environ 2>/dev/null
   else for one in /proc/[0-9]*/environ; do

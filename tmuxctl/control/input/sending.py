@@ -15,10 +15,11 @@ from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import current
 from tmuxctl.results import Written
 from tmuxctl.terminal.input import paste as pasting
-from tmuxctl.terminal.input.paste import LastInput, Write
+from tmuxctl.terminal.input.paste import CarriedOut, LastInput, Write
 from tmuxctl.terminal.tmux import lease, options, server
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
+from tmuxctl.transport import segments
 from tmuxctl.value import Value, changed
 
 if TYPE_CHECKING:
@@ -352,7 +353,7 @@ def hold_lease(machine: Machine, pane: Pane, holder: LeaseHolder) -> Iterator[No
     try:
         yield
     finally:
-        with suppress(TmuxctlError):
+        with suppress(TmuxctlError), machine.transport.without_answer():
             lease.release_lease(machine.io, holder, pane.name)
 
 
@@ -389,11 +390,23 @@ def _write_guarded(
     holder: LeaseHolder | None = None,
     followed: bool = False,
 ) -> Typed:
-    offset = finding.output_end(machine, pane)
     holder, at = holder or machine.holder, machine.transport.clock()
-    remember = LastInput.remember(holder.pid, write.id, offset, echo, typed, at)
     fields = server.CHANGING if followed or current().anchor else ()
-    done = pasting.carry_out(machine.io, holder, pane, write, remember, fields=fields)
+    journal = finding.open_journal(machine, pane)
+
+    def type_it(offset: int | None) -> CarriedOut:
+        end = segments.END if offset is None else offset
+        remember = LastInput.remember(holder.pid, write.id, end, echo, typed, at)
+        asked = journal if offset is None else None
+        return pasting.carry_out(machine.io, holder, pane, write, remember, fields=fields, journal=asked)
+
+    try:
+        done = type_it(None)
+    except NotFound as error:
+        if error.reason != "no_file":
+            raise
+        done = type_it(finding.output_end(machine, pane))
+    offset = journal.end() if done.offset is None else done.offset
     written = Written(pane.name, done.result, write.id, len(write.data), finding.cursor_at(pane, offset))
     before = server.renew_pane(pane, done.values) if done.values else None
     if before is None:

@@ -43,8 +43,8 @@ def _make_machine(here: Machine, entry: MachineEntry) -> Machine:
     transport = connect(entry, settings, here.timing.machine)
 
     def sleep(seconds: float) -> None:
-        transport.pause()
-        here.clock.sleep(seconds)
+        if not transport.pause(seconds):
+            here.clock.sleep(seconds)
 
     return Machine(
         transport,

@@ -458,7 +458,7 @@ def save_looks(observer: Observer, verdict: Verdict) -> None:
         "state": verdict.state.value,
         "looks": list(evidences.differences(looks)),
     }
-    with suppress(TmuxctlError, OSError):
+    with suppress(TmuxctlError, OSError), observer.transport.without_answer():
         observer.transport.put(f"{observer.folder}/{layout.LAST}", to_record(record))
 
 

@@ -258,7 +258,7 @@ class _Leases:
             self._give_back(session, options.ASKER)
 
     def _give_back(self, session: str, name: str) -> None:
-        with suppress(TmuxctlError):
+        with suppress(TmuxctlError), self.io.transport.without_answer():
             lease.release_lease(self.io, self.holder, session, name=name)
 
 

@@ -13,9 +13,11 @@ from functools import partial
 from tmuxctl.errors import Conflict, Exited, Unreachable, Usage
 from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import lease, options
+from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Comparison, Condition, FieldTest, PaneIO
 from tmuxctl.terminal.tmux.server import Pane, replaced_error
 from tmuxctl.terminal.tmux.timeline import Moment, shorten
+from tmuxctl.transport import segments
 from tmuxctl.transport.base import Command
 from tmuxctl.transport.versions import exact_paste_flags
 from tmuxctl.value import Value
@@ -56,7 +58,7 @@ class LastInput(Value):
     """When it was sent, by the machine's monotonic clock in seconds."""
 
     @staticmethod
-    def remember(pid: int, id: str, offset: int, echo: str, typed: bytes, at: float = 0.0) -> str:
+    def remember(pid: int, id: str, offset: int | str, echo: str, typed: bytes, at: float = 0.0) -> str:
         """The tmux format that keeps an input: who sent it and when, and tmux itself fills in where the cursor stands."""
         place = "#{cursor_x}:#{cursor_y}:#{pane_width}:#{pane_height}:#{alternate_on}"
         return f"{pid}:{id}:{offset}:{place}:{echo}:{at:.3f}:{typed[:ECHO_LIMIT].hex()}"
@@ -107,10 +109,11 @@ class Write(Value):
 
 class CarriedOut(Value):
     """What became of a write: `done`, or `dup` when its id was written before; and the values of the fields asked for, from
-    the moment before anything was typed, none of a `dup`."""
+    the moment before anything was typed, none of a `dup`. `offset` is how far the journal had come, where that was asked."""
 
     result: str
     values: Sequence[str]
+    offset: int | None = None
 
 
 def check_text(data: bytes, *, canonical: bool, bracketed: bool, multiline: bool) -> None:
@@ -150,9 +153,11 @@ def carry_out(
     remember: str,
     *,
     fields: Sequence[str] = (),
+    journal: Journal | None = None,
     timeout: float = 8.0,
 ) -> CarriedOut:
-    """Carry out one write in one command list, which also asks for `fields`.
+    """Carry out one write in one command list, which also asks for `fields`, and with a `journal` for its end, in the place of
+    `segments.END` in `remember`.
 
     Raises Denied `own_session`, Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable
     `outcome_unknown` when tmux did not answer: the write may still happen, so it is never repeated here; asking again
@@ -170,13 +175,14 @@ def carry_out(
             {options.ACKNOWLEDGED: write.acknowledged, options.INPUT: remember},
             _list_typing(pane, write),
             fields=fields,
+            journal=journal,
             buffer=(BUFFER + write.id, data) if data else None,
             unless=partial(_reasons_against, io, holder, pane, write),
             clear=clear if write.fresh else None,
             timeout=timeout,
         )
     except Unreachable as error:
-        if error.reason != "backend_timeout":
+        if error.reason not in ("backend_timeout", "connection_lost"):
             raise
         raise Unreachable(
             f"tmux did not say in time whether the text reached {pane.name}",
@@ -186,8 +192,8 @@ def carry_out(
         ) from None
     if done.reasons:
         return CarriedOut(_raise_refusal(done.reasons, pane), done.values)
-    _note_input(io, pane, write, remember)
-    return CarriedOut("done", done.values)
+    _note_input(io, pane, write, remember.replace(segments.END, str(done.offset)))
+    return CarriedOut("done", done.values, done.offset)
 
 
 def _note_input(io: PaneIO, pane: Pane, write: Write, remember: str) -> None:

@@ -22,6 +22,7 @@ from tmuxctl.terminal.tmux.pane_io import READS_HISTORY, Changed, FieldQuery, Pa
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.terminal.tmux.timeline import Timeline
 from tmuxctl.timing import TIMING
+from tmuxctl.transport import segments
 from tmuxctl.transport.base import Command, GuardRefused, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
 
@@ -197,9 +198,12 @@ class ForeignIO(PaneIO):
         buffer: tuple[str, bytes] | None = None,
         unless: Reasons | Callable[[], Reasons] | None = None,
         clear: Mapping[str, str] | None = None,
+        journal: Journal | None = None,
         timeout: float = 8.0,
     ) -> Changed:
         """As of a session of ours, with its options in the file; no mode is left."""
+        end = None if journal is None else journal.end()
+        values = {option: value.replace(segments.END, str(end)) if value else value for option, value in values.items()}
         if self.pane.ours:
             raise own_session_error(self.name, self.transport.socket)
         self.make_folder()
@@ -235,7 +239,7 @@ class ForeignIO(PaneIO):
                 changed[BEFORE] = self._places.get(int(changed[options.INPUT].split(":")[2]), "")
             found = read_change(query, printed)
             self._save_options(changed)
-        return found
+        return Changed(found.reasons, found.values, end)
 
     def open_journal(self, pane: Pane, folder: str) -> Journal:
         """Without a writer of ours, what the screen still shows."""

@@ -16,6 +16,7 @@ from typing import Protocol
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport.base import File
+from tmuxctl.transport.segments import list_starts, segment_name
 from tmuxctl.value import Value
 
 LARGEST_SEGMENT = 8 << 20
@@ -155,7 +156,7 @@ class JournalFiles(Protocol):
 
     def files(self, folder: str) -> dict[str, File]: ...
 
-    def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes: ...
+    def read_grown(self, path: str, offset: int = 0, limit: int | None = None) -> bytes: ...
 
 
 class JournalSlice(Value):
@@ -199,13 +200,13 @@ class Journal:
     def extent(self) -> JournalExtent:
         """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""
         files = self.transport.files(self.folder)
-        starts = _list_starts(files)
+        starts = list_starts(files)
         self._newest = starts[-1] if starts else None
         if not starts:
             return JournalExtent(0, 0, "end" in files)
         # a segment that was just begun is empty: the one before it holds the last byte
-        newest = next((file for start in reversed(starts) if (file := files[_segment_name(start)]).size), None)
-        end = starts[-1] + files[_segment_name(starts[-1])].size
+        newest = next((file for start in reversed(starts) if (file := files[segment_name(start)]).size), None)
+        end = starts[-1] + files[segment_name(starts[-1])].size
         return JournalExtent(starts[0], end, "end" in files, newest.modified if newest else 0.0)
 
     def start(self) -> int:
@@ -261,23 +262,14 @@ class Journal:
 
     def _list_spans(self, offset: int) -> list[tuple[int, int]]:
         """The segments that reach beyond `offset`: each one's start and the next one's, the last without bound."""
-        starts = _list_starts(self.transport.files(self.folder))
+        starts = list_starts(self.transport.files(self.folder))
         self._newest = starts[-1] if starts else None
         spans = zip(starts, [*starts[1:], sys.maxsize], strict=False)
         return [(first, behind) for first, behind in spans if behind > offset]
 
     def _read_segment(self, segment: int, position: int, limit: int) -> bytes:
-        path = f"{self.folder}/{_segment_name(segment)}"
-        return self.transport.read(path, position - segment, limit if limit < sys.maxsize >> 1 else None)
-
-
-def _segment_name(start: int) -> str:
-    return f"seg.{start:015d}"
-
-
-def _list_starts(files: dict[str, File]) -> list[int]:
-    segments = [name[4:] for name in files if len(name) == 19 and name.startswith("seg.")]
-    return sorted([int(start) for start in segments if start.isascii() and start.isdecimal()])
+        path = f"{self.folder}/{segment_name(segment)}"
+        return self.transport.read_grown(path, position - segment, limit if limit < sys.maxsize >> 1 else None)
 
 
 class Cursor(Value):

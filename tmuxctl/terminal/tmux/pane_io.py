@@ -17,7 +17,7 @@ from tmuxctl.terminal.tmux.journal import Journal
 from tmuxctl.terminal.tmux.timeline import Timeline
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Command, Guard, GuardRefused, Transport
-from tmuxctl.value import NamedTuple, Value
+from tmuxctl.value import NamedTuple, Value, changed
 
 if TYPE_CHECKING:
     from tmuxctl.terminal.tmux.server import Pane
@@ -84,10 +84,11 @@ class Looked(NamedTuple):
 
 class Changed(Value):
     """What became of a change: the reasons against it, and the values of the fields that were asked for, from the moment
-    before anything was typed; none of a change that was not made."""
+    before anything was typed; none of a change that was not made. `offset` is how far the journal had come then."""
 
     reasons: Collection[str]
     values: Sequence[str]
+    offset: int | None = None
 
 
 class PaneIO:
@@ -163,6 +164,7 @@ class PaneIO:
         buffer: tuple[str, bytes] | None = None,
         unless: Reasons | Callable[[], Reasons] | None = None,
         clear: Mapping[str, str] | None = None,
+        journal: Journal | None = None,
         timeout: float = 8.0,
     ) -> Changed:
         """Set options of a session and type into it, or else tell the reasons against it; then nothing is done.
@@ -171,7 +173,7 @@ class PaneIO:
         (`paste.LastInput.remember`), None unsets the option; an id is added to those acknowledged before. The commands that
         type stand without their target, and `buffer` as of `Transport.run`. Where fields have the values of `clear` there
         is no reason: one comparison, a third of the time that testing each takes. Reasons that a function gives are made
-        only where they are tested.
+        only where they are tested. With a `journal` its end is told, and stands in the values where `segments.END` does.
         """
         target = self.target(name)
         commands: list[Command] = []
@@ -184,11 +186,18 @@ class PaneIO:
             commands.append(query.command(target))
         # typing last, as the program wakes at once and takes the processor
         commands += [(verb, "-t", target, *words) for verb, *words in typing]
+
+        def run(commands: Sequence[Command]) -> Changed:
+            if journal is None:
+                return read_change(query, self.transport.run(commands, buffer=buffer, timeout=timeout))
+            end, printed = self.transport.run_at_end(journal.folder, commands, buffer=buffer, timeout=timeout)
+            return changed(read_change(query, printed), offset=end)
+
         if clear is not None:
             found = " ".join(self.format_fields(clear))
             is_clear = Guard(target, f"#{{==:{found},{' '.join(clear.values())}}}")
             try:
-                return read_change(query, self.transport.run([is_clear, *commands], buffer=buffer, timeout=timeout))
+                return run([is_clear, *commands])
             except GuardRefused:
                 pass
         if callable(unless):
@@ -199,7 +208,7 @@ class PaneIO:
         if unless:
             commands.insert(0, self.make_guard(name, unless))
         try:
-            return read_change(query, self.transport.run(commands, buffer=buffer, timeout=timeout))
+            return run(commands)
         except GuardRefused as refused:
             return Changed(self.take_back(buffer, refused, timeout), ())
 

@@ -103,7 +103,9 @@ class Timeline:
         told = {name: value for name, value in moment.__dict__.items() if value != Moment._defaults.get(name)}
         line = json.dumps(told).encode() + b"\n"
         with suppress(TmuxctlError, OSError):
-            if self._transport.append(self._path, line) > self._limit:
+            with self._transport.without_answer():
+                size = self._transport.append(self._path, line)
+            if size > self._limit:
                 self._shorten()
 
     def _shorten(self) -> None:
