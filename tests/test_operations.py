@@ -103,7 +103,7 @@ class Elsewhere:
     def reach(self, session: str) -> tuple[Elsewhere, str]:
         return Elsewhere("elsewhere"), session.removeprefix("tmux:")
 
-    def carry_out(self, call: Callable[[], object], session: str, name: str) -> object:
+    def carry_out(self, call: Callable[[], object], session: str, **how: object) -> object:
         return call()
 
     @operation(right="read", group="Look")

@@ -77,7 +77,7 @@ class Meta(Value):
     """They lead its help."""
 
     def __call__(self, function: F) -> F:
-        function = _reach_first(function)
+        function = _reach_first(function, self.right)
         function.__operation__ = self  # type: ignore[attr-defined]
         return function
 
@@ -98,7 +98,7 @@ set_up = partial(operation, group="Set up", family=True)
 """What makes a method one of the commands of two words that set something up."""
 
 
-def _reach_first(function: F) -> F:
+def _reach_first(function: F, right: str) -> F:
     """The method, carried out by the service that drives the session it is called with."""
 
     @wraps(function)
@@ -123,7 +123,15 @@ def _reach_first(function: F) -> F:
                 options = {**options, name: session}
         if reached is service:
             return function(service, *arguments, **options)
-        return reached.carry_out(lambda: function(reached, *arguments, **options), session, function.__name__)
+        # a call that waits is as patient with a connection as it is itself
+        patience = options.get("timeout") if "timeout" in function.__annotations__ else 0.0
+        return reached.carry_out(
+            lambda: function(reached, *arguments, **options),
+            session,
+            name=function.__name__,
+            patience=patience,
+            changes=right != "read",
+        )
 
     return reaching  # type: ignore[return-value]  # it takes and gives what the method does
 

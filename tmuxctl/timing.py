@@ -345,6 +345,9 @@ class MachineTiming(Value):
     """How long the first call to one may take: ssh gives up by itself before that, after ten seconds, and says why."""
     all_seconds: float = 5.0
     """How long a list of all machines waits for those that are slow."""
+    heal_seconds: float = 60.0
+    """How long a call that follows a session, or waits without a limit, waits for a connection that was lost."""
+    retry_seconds: float = 0.5  # the pause before a machine whose connection was lost is reached again
     pause_seconds: float = 0.1  # a longer sleep of an operation is not left to the shell there
     fresh_seconds: float = 1.0
     """How old the answer to a request may be that was sent before it was asked for."""

@@ -56,7 +56,9 @@ class MemoryTransport:
         self.changes += 1
         self._lock.notify_all()
 
-    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
+    def carry_out(
+        self, key: str, operation: Callable[[], T], patience: float | None = 0.0, *, changes: bool = True
+    ) -> T:
         return operation()
 
     def without_answer(self) -> AbstractContextManager[None]:

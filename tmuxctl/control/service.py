@@ -158,15 +158,26 @@ class Control:
         machine, name = reach(self.machine, session)
         return (self if machine is self.machine else Control.of(machine)), name
 
-    def carry_out(self, call: Callable[[], Any], session: str = "", name: str = "") -> Any:
+    def carry_out(
+        self,
+        call: Callable[[], Any],
+        session: str = "",
+        *,
+        name: str = "",
+        patience: float | None = 0.0,
+        changes: bool = True,
+    ) -> Any:
         """What `call`, one on this machine, gives to who reached it from another one: each session by its address. `name` is the
-        operation's."""
+        operation's; the rest as of `Transport.carry_out`."""
         if not self.machine.address:
             return call()
         from tmuxctl.control.machines import addresses
 
         return self.machine.transport.carry_out(
-            f"{name} {session}", lambda: addresses.carry_out(self.machine.address, call, session)
+            f"{name} {session}",
+            lambda: addresses.carry_out(self.machine.address, call, session),
+            patience,
+            changes=changes,
         )
 
     def close(self) -> None:

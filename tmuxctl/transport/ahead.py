@@ -167,7 +167,9 @@ class RequestSequence(Generic[E]):
         self._given, self._paused = {}, 0.0
         if len(self.made) < REQUESTS_MOST:
             self.made.append(known)
-        for place in range(self._place, min(len(self._before), self._place + SKIPPED_MOST)):
+        behind = range(self._place, min(len(self._before), self._place + SKIPPED_MOST))
+        # what is asked once more is followed by what followed it before
+        for place in (*behind, *reversed(range(self._place))):
             if self._before[place].pattern == pattern:
                 self._place = place + 1
                 return

@@ -208,10 +208,13 @@ class Transport(Protocol):
     def home(self) -> str:
         """The absolute folder of this server's state there: `$XDG_STATE_HOME/tmuxctl/SOCKET`, made 0700 when missing."""
 
-    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
+    def carry_out(
+        self, key: str, operation: Callable[[], T], patience: float | None = 0.0, *, changes: bool = True
+    ) -> T:
         """Carry out an operation in this thread; `key` says which one, and of which session. A machine that is far may then be
-        asked at once what it was asked last time. What changes nothing is asked again for `patience` seconds after the
-        connection was lost (None: as long as it may reasonably take to come back)."""
+        asked at once what it was asked last time. Where the connection is lost, what changes nothing is asked again up to
+        `patience` seconds from now (None: as long as it may reasonably take to come back); of an operation that `changes`
+        something, once it has."""
 
     def word(self) -> str:
         """A word that no program can know beforehand, to stand between the parts of an answer."""

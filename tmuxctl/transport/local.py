@@ -69,7 +69,9 @@ class LocalTransport:
         self._names: dict[str, tuple[tuple[int, int, int], tuple[str, ...]]] = {}
         """What a resident process knows of folders: which one it was, when it last changed, and the names that were there then."""
 
-    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
+    def carry_out(
+        self, key: str, operation: Callable[[], T], patience: float | None = 0.0, *, changes: bool = True
+    ) -> T:
         return operation()
 
     def without_answer(self) -> AbstractContextManager[None]:

@@ -14,13 +14,15 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.evidence import FULL, Kernel, Tty
+from tmuxctl.operations import current
+from tmuxctl.timing import TIMING
 from tmuxctl.transport import base, segments
 from tmuxctl.transport.ahead import AssumptionFailed, KnownSequences, RequestSequence, make_word
 from tmuxctl.transport.base import (
@@ -79,6 +81,15 @@ ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
 
 
 T = TypeVar("T")
+
+
+OVER: Any = object()
+"""Stands for the end of an iterator."""
+
+LOST = frozenset(
+    {"backend_timeout", "connection_lost", "no_answer", "no_machine", "no_route", "refused", "unknown_host"}
+)
+"""What is said of a machine that was reached before and may be again."""
 
 
 class StartedScript(NamedTuple):
@@ -159,10 +170,39 @@ class PipeTransport:
         sequence = self._sequences.current
         return sequence.make_word() if sequence else make_word()
 
-    def carry_out(self, key: str, operation: Callable[[], T], patience: float | None = 0.0) -> T:
+    def carry_out(
+        self, key: str, operation: Callable[[], T], patience: float | None = 0.0, *, changes: bool = True
+    ) -> T:
         """Carry out an operation in this thread, of which `key` says what it is and of which session: what it asked last time is
         asked ahead."""
-        return self._sequences.carry_out(key, operation)
+        self._threads.changed = not changes
+        with self._be_patient(patience):
+            result = self._sequences.carry_out(key, operation)
+        # mypy knows no type that says: an iterator, if it is one
+        return self._give_patiently(result) if isinstance(result, Iterator) else result  # type: ignore[return-value]
+
+    @contextmanager
+    def _be_patient(self, seconds: float | None) -> Iterator[None]:
+        """Ask again, in this thread, what only looks and was not answered as the connection was lost: for so many seconds from now
+        on, or if that is None for as long as it may take to come back."""
+        before = getattr(self._threads, "until", 0.0)
+        self._threads.until = None if seconds is None else time.monotonic() + seconds
+        try:
+            yield
+        finally:
+            self._threads.until = before
+
+    def _give_patiently(self, results: Iterator[T]) -> Iterator[T]:
+        try:
+            while True:
+                with self._be_patient(None):
+                    one = next(results, OVER)
+                if one is OVER:
+                    return
+                yield one
+        finally:
+            if isinstance(results, Generator):
+                results.close()
 
     @contextmanager
     def without_answer(self) -> Iterator[None]:
@@ -533,6 +573,31 @@ class PipeTransport:
         until something is changed, the answer of last time may then be assumed. What changes something is carried out within
         `timeout`, or not at all.
         """
+        lost: float | None = None
+        while True:
+            try:
+                return self._try_script(body, data, private, timeout, reads, holds)
+            except Unreachable as error:
+                if not (reads and getattr(self._threads, "changed", True)) or error.reason not in LOST:
+                    raise
+                if not self._state_home:
+                    raise
+                lost = lost or time.monotonic()
+                until = getattr(self._threads, "until", 0.0)
+                if time.monotonic() >= (lost + TIMING.machine.heal_seconds if until is None else until):
+                    raise
+                current().check()
+                time.sleep(TIMING.machine.retry_seconds)
+
+    def _try_script(
+        self,
+        body: str,
+        data: bytes | None,
+        private: bool,
+        timeout: float,
+        reads: bool,
+        holds: Callable[[bytes], str] | None,
+    ) -> tuple[int, bytes, bytes]:
         sequence = self._sequences.current
         if holds is not None and (known := self._sequences.assume(body)) is not None:
             assert sequence
@@ -540,9 +605,11 @@ class PipeTransport:
             sequence.assumed.append(holds(known))
             return 0, known, b""
         asked = body if reads else self._limit(body, sequence, timeout)
+        began: StartedScript | None = None
         try:
             if sequence is None:
-                return self._answer(self._begin(asked, data, private, reads, timeout), timeout, reads)
+                began = self._begin(asked, data, private, reads, timeout)
+                return self._answer(began, timeout, reads)
             began = sequence.take(body, reads, holds is not None)
             if began is not None and self._is_current(began):
                 answer = self._finish(began, timeout)
@@ -556,7 +623,13 @@ class PipeTransport:
                     output = output.replace(word.encode(), make_word().encode()).replace(new.encode(), word.encode())
                 answer = status, output, complaint
         except Unreachable as error:
-            raise self._explain(error) if self._explain and error.reason == "no_machine" else error from None
+            if error.reason != "no_machine":
+                raise
+            if began is not None and began.shell.has_answered:
+                said = (error.message.strip().splitlines() or [""])[-1]
+                hint = "try again; sessions there go on"
+                raise Unreachable(f"the connection was lost: {said}", reason="connection_lost", hint=hint) from None
+            raise self._explain(error) if self._explain else error from None
         if holds is not None and answer[0] == 0:
             self._sequences.keep_answer(body, answer[1])
         return answer
@@ -564,6 +637,7 @@ class PipeTransport:
     def _limit(self, body: str, sequence: RequestSequence[StartedScript] | None, timeout: float) -> str:
         """A script that changes something, as it is carried out: in time, and where what was assumed holds."""
         self._has_proc()
+        self._threads.changed = True
         now = self.clock() if self._clock_offset is not None else self.wall()
         conditions = [format_call("before", str(math.ceil(now + timeout) + 1))]
         if sequence:

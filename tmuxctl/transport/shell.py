@@ -317,9 +317,14 @@ class RemoteShell:
         """When the last answer came, or the first request was sent since all were answered."""
         self._reader: Exchange | None = None
         self._failure = ""
-        self._over = False
+        self._over = self._has_answered = False
         for pipe in (self._input, self._output, self._errors):
             os.set_blocking(pipe, False)
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it ever answered: then it was reached."""
+        return self._has_answered
 
     @property
     def ended(self) -> bool:
@@ -391,6 +396,7 @@ class RemoteShell:
             del self._received[:end]
             found = True
         if found:
+            self._has_answered = True
             self._answered = time.monotonic()
             self._turn.notify_all()
 
