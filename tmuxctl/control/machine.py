@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.evidence import Look
     from tmuxctl.model import Session, State
+    from tmuxctl.plugin_machine import PluginMachine
     from tmuxctl.program_profile import Profile
     from tmuxctl.terminal.tmux.lease import LeaseHolder
     from tmuxctl.terminal.tmux.server import Pane
@@ -96,6 +97,16 @@ class Machine:
         from tmuxctl.terminal.tmux.lease import LeaseHolder
 
         return LeaseHolder.new(elsewhere=bool(self.address))
+
+    @cached_property
+    def for_plugins(self) -> PluginMachine:
+        """The machine as plugins work with it; where this process is on it, without a shell between."""
+        from tmuxctl.plugin_machine import PluginMachine, this_machine
+
+        transport = self.transport
+        if transport.pid is not None:
+            return this_machine()
+        return PluginMachine(transport.shell, transport.starting_place().environment, name=transport.machine)
 
     def address_of(self, session: str) -> str:
         """What a session of this machine is called by who reached it."""

@@ -198,7 +198,7 @@ def _restore_one(machine: Machine, lost: Session, dry_run: bool, may_start: Call
     variables = recover_environment(machine, kept)
     made = _prepare_next_life(machine, kept, variables, dry_run)
     if dry_run or not may_start():
-        creation.undo_plugins(made)
+        creation.undo_plugins(machine, made)
     else:
         _start_next_life(machine, made)
     outcome = "restored" if _resume_words(machine, kept) else "relaunched"
@@ -334,5 +334,5 @@ def _start_next_life(machine: Machine, made: PreparedSession) -> None:
         for name, data in before.items():
             transport.put(f"{made.folder}/{name}", data)
         creation.undo_start(machine, made, error)
-        creation.undo_plugins(made)
+        creation.undo_plugins(machine, made)
         raise
