@@ -266,15 +266,15 @@ class PluginMachine:
         return float(self.shell("date +%s")[1])
 
     @contextmanager
-    def lock(self, path: str, busy: str, hint: str, seconds: float) -> Iterator[None]:
-        """Nobody else has this lock meanwhile; it goes with the connection to the machine. Conflict `busy` with these words if
+    def lock(self, path: str, busy: str, hint: str, seconds: float, *, reason: str = "busy") -> Iterator[None]:
+        """Nobody else has this lock meanwhile; it goes with the connection to the machine. Conflict (`reason`) with these words if
         another holds it for so long, Denied `bad_lock` where none can be made, NotFound where its folder is gone."""
         deadline = time.monotonic() + seconds
         while True:
             if holder := self._try_lock(path):
                 break
             if time.monotonic() > deadline:
-                raise Conflict(busy, reason="busy", hint=hint)
+                raise Conflict(busy, reason=reason, hint=hint)
             time.sleep(TIMING.plugin.lock_pause_seconds)
         try:
             yield

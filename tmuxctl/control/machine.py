@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -107,6 +108,13 @@ class Machine:
         if transport.pid is not None:
             return this_machine()
         return PluginMachine(transport.shell, transport.starting_place().environment, name=transport.machine)
+
+    def hold_lock(self, path: str, name: str) -> AbstractContextManager[None]:
+        """A lock on this machine, which the end of its holder gives back. Conflict `leased` if another process has it for
+        `foreign_lock_seconds`; `name` is what is locked."""
+        seconds = self.timing.tmux.foreign_lock_seconds
+        busy = f"another tmuxctl has been writing to {name} for {seconds:g} s"
+        return self.for_plugins.lock(path, busy, "try again in a moment", seconds, reason="leased")
 
     def address_of(self, session: str) -> str:
         """What a session of this machine is called by who reached it."""
