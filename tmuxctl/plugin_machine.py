@@ -20,14 +20,14 @@ from tmuxctl.state_files import is_running, make_private_folder, write_record
 from tmuxctl.timing import TIMING
 from tmuxctl.untrusted import JSON_LIMIT, parse_record, read_file, to_record
 
-KILLED = 137
-"""The exit status of a command that was killed (128 and SIGKILL's number)."""
+KILLED, NOT_STARTED, NOT_FOUND = 137, 126, 127
+"""Exit statuses that a shell gives: killed (128 and SIGKILL's number), could not be started, was not found."""
 
 MISSING, REFUSED, OWNER, MODE = 66, 73, 77, 78
 """Exit statuses by which the scripts below name a failure, as those of tmuxctl/transport/shell.py."""
 
 RUN = r"""
-cd -- "$1" || { printf '\0%s\0%s' "cannot be entered" 126; exit; }
+cd -- "$1" || { printf '\0%s\0%s' "$1 cannot be entered" 126; exit; }
 seconds=$2 written=$(umask); umask 077; shift 2; exec 3<&0
 part=${TMPDIR:-/tmp}/tmuxctl.$$.$PPID count=0; set -C
 until { : >"$part.o"; } 2>/dev/null; do
@@ -168,7 +168,8 @@ class PluginMachine:
         variables: Mapping[str, str] = {},
         without: Sequence[str] = (),
     ) -> CommandResult:
-        """Run a command without a terminal, and end it with all that it started when its time is over: Failed `timeout`.
+        """Run a command without a terminal, and end it with all that it started when its time is over: Failed `timeout`. One that
+        cannot be started has the status that a shell gives: 126, 127.
 
         `variables` are set in addition and stand in the list of arguments; those of the names `without` are not set.
         """
@@ -324,15 +325,21 @@ class OwnMachine(PluginMachine):
         with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as error:
             given.write(stdin.encode(errors="surrogateescape"))
             given.seek(0)
-            process = subprocess.Popen(
-                command,
-                cwd=folder,
-                env={**env, **variables},
-                stdin=given,
-                stdout=out,
-                stderr=error,
-                start_new_session=True,
-            )
+            try:
+                process = subprocess.Popen(
+                    command,
+                    cwd=folder,
+                    env={**env, **variables},
+                    stdin=given,
+                    stdout=out,
+                    stderr=error,
+                    start_new_session=True,
+                )
+            except OSError as reason:
+                if not os.path.isdir(folder):
+                    return CommandResult(NOT_STARTED, "", f"{folder} cannot be entered")
+                missing = isinstance(reason, FileNotFoundError)
+                return CommandResult(NOT_FOUND if missing else NOT_STARTED, "", f"{command[0]}: {reason.strerror}")
             try:
                 status = process.wait(seconds)
             except BaseException as reason:
@@ -341,7 +348,7 @@ class OwnMachine(PluginMachine):
                 if not isinstance(reason, subprocess.TimeoutExpired):
                     raise
                 raise _late_error(command[0], seconds, last_lines(_read_whole(out) or _read_whole(error))) from None
-            return CommandResult(status, _read_whole(out), _read_whole(error))
+            return CommandResult(status if status >= 0 else 128 - status, _read_whole(out), _read_whole(error))
 
     def look(self, *paths: str) -> list[PathFacts]:
         return [_look_here(path) for path in paths]
