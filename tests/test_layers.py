@@ -38,6 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "search_cost",
         "program_profile",
         "profile_files",
+        "plugin_machine",
         "plugin",
         "contract",
         "operations",
@@ -87,7 +88,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
 FORBIDDEN = {"reading": ("transport",)}
 """What a part may not know though it lies below: reading is pure, it knows neither tmux nor a machine."""
 
-PLUGINS_MAY_IMPORT = ("errors", "model", "state_files", "untrusted")
+PLUGINS_MAY_IMPORT = ("errors", "model", "plugin_machine", "state_files", "untrusted")
 
 HEAVY = ("asyncio", "difflib", "fnmatch", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
 """Together 280 ms over a bare start of 15 ms: loaded inside the function that needs them."""
@@ -175,12 +176,8 @@ OPENED_ELSEWHERE = {
     "plugins.sandbox.repository._make_folders": "folders",
     "plugins.sandbox.start.open_without_links": "what there is at a path, without opening it (O_PATH)",
     "plugins.sandbox.view.remember_written": "makes a new file",
-    "plugins.worktree._copy_file": "makes a new file",
     "plugins.env._read_secret_file": "a file the caller names, a pipe too: read with a deadline",
     "plugins.env._read_text": "a file the caller names, a pipe too: read with a deadline",
-    "plugins.scratchpad._lock": "a folder",
-    "plugins.scratchpad._add_to_exclude": "appends: opened without waiting, regular or refused",
-    "plugins.worktree._try_lock": "a lock in our state folder; opening a FIFO to read and write does not wait (fifo(7))",
 }
 """Functions and modules that open files themselves, and why they may; all others use `untrusted.open_file`."""
 
@@ -205,7 +202,8 @@ ENDLESS = {
     "tmuxctl.control.lifecycle.login_shell._ask_shell": "read and waited for with a deadline",
     "plugins.env._read_command": "read and waited for with a deadline",
     "plugins.sandbox.bubblewrap._wait_for": "waited for with a deadline",
-    "plugins.worktree._run_command": "waited for with a deadline",
+    "tmuxctl.plugin_machine.run": "waited for with a deadline",
+    "tmuxctl.plugin_machine._run_here": "communicates with a deadline",
 }
 """Functions that run a program without a deadline in the call, and why they may."""
 

@@ -641,7 +641,7 @@ def snippets(language):
 
 
 def test_the_documented_module_works_as_it_is_written(user, capsys):
-    first, more = snippets("python")
+    first, more, _ = snippets("python")
     user("nice", first)
     assert plugin.load("nice").help == "Run the program at lower priority."
     assert applied(plugin.parse_with("nice=15")).argv == ("nice", "-n", "15", "make", "all")
@@ -649,6 +649,15 @@ def test_the_documented_module_works_as_it_is_written(user, capsys):
     spec, done = plugin.apply(SPEC, [("nicer", "")])
     assert plugin.cleanup(spec, done, plugin.SessionEnd(0, kept=True)) == ()
     assert capsys.readouterr().err == "0 True\n"
+
+
+def test_the_documented_module_for_every_machine_works_as_it_is_written(user):
+    user("empty", snippets("python")[2])
+    spec, done = plugin.apply(SPEC, [("empty", "")])
+    assert os.listdir(spec.cwd) == []
+    assert plugin.load("empty").options == ()
+    assert plugin.cleanup(spec, done, plugin.SessionEnd(0, kept=True)) == ()
+    assert not os.path.exists(spec.cwd)
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="jq is not installed")

@@ -21,9 +21,10 @@ from typing import Annotated, Any, NamedTuple, TypeGuard, Union, get_args, get_o
 
 from tmuxctl import alarm
 from tmuxctl.config import suggest
-from tmuxctl.errors import Failed, TmuxctlError, Usage
+from tmuxctl.errors import Failed, TmuxctlError, Unreachable, Usage
 from tmuxctl.extensions import Extension, find_plugin, load_module, run_program
 from tmuxctl.model import NAME, SessionSpec, Size, parse_size
+from tmuxctl.plugin_machine import PluginMachine, this_machine
 from tmuxctl.timing import TIMING
 from tmuxctl.untrusted import parse_json
 
@@ -155,17 +156,21 @@ def local_options(wanted: Wanted) -> tuple[str, ...]:
     return tuple(option.name for option in plugin.options or () if option.local and option.name in given)
 
 
-def find_obstacle(plugin: Plugin) -> str | None:
-    """Why the plugin cannot work here, in its own words, or None."""
+def find_obstacle(plugin: Plugin, machine: PluginMachine | None = None) -> str | None:
+    """Why the plugin cannot work on a machine (by default this one), in its own words, or None."""
     check = getattr(plugin.module, "check", None)
-    return plugin.problem if check is None else _call_plugin(plugin.name, check)
+    return plugin.problem if check is None else _call_plugin(plugin.name, _bind_machine(check, machine))
 
 
 def example_options(plugin: Plugin, folder: str) -> dict[str, Any] | None:
     """The options that the plugin says it is to be tried with, after it made `folder` one it can work in; None if it does
     not say. Failed `plugin` if that went wrong."""
     prepare = getattr(plugin.module, "example", None)
-    given = plugin.tried_with if prepare is None else _call_plugin(plugin.name, lambda: prepare(folder))
+    given = (
+        plugin.tried_with
+        if prepare is None
+        else _call_plugin(plugin.name, lambda: _bind_machine(prepare, None)(folder))
+    )
     if given is None or isinstance(given, Mapping):
         return None if given is None else dict(given)
     raise _plugin_failed(plugin.name, f"example returned {ascii(given)[:60]}, not options by name")
@@ -176,22 +181,24 @@ def apply(
     wanted: Sequence[Wanted],
     *,
     folder: str = "/",
+    machine: PluginMachine | None = None,
     watch: Callable[[Plugin, SessionSpec], None] = lambda plugin, spec: None,
 ) -> tuple[SessionSpec, tuple[AppliedPlugin, ...]]:
     """The spec that the wanted plugins make of this one, and what was applied.
 
     Each is a name with its argument: text for the first option, a mapping of options, or None or "" for none. All are
-    loaded and their options checked before the first one runs, in the order of KINDS. Executables run in `folder`. `watch`
-    is told each plugin and the spec it is given.
-    Raises NotFound, Usage `bad_option`, and Failed `plugin` after those already applied were cleaned up.
+    loaded and their options checked before the first one runs, in the order of KINDS. Executables run in `folder`. `machine` is
+    where the session will be, by default this one. `watch` is told each plugin and the spec it is given.
+    Raises NotFound, Usage `bad_option`, and Failed `plugin` or (the machine does not answer) Unreachable, after those already
+    applied were cleaned up.
     """
     applied: list[AppliedPlugin] = []
-    for plugin, options in _load_all(wanted):
+    for plugin, options in _load_all(wanted, machine):
         try:
             watch(plugin, spec)
-            spec = _run_transform(plugin, options, spec, folder)
+            spec = _run_transform(plugin, options, spec, folder, machine)
         except BaseException as error:
-            left = cleanup(spec, applied, SessionEnd(None, kept=False), folder=folder)
+            left = cleanup(spec, applied, SessionEnd(None, kept=False), folder=folder, machine=machine)
             if left and isinstance(error, TmuxctlError):
                 error.details["cleanup"] = list(left)
             raise
@@ -203,20 +210,27 @@ def apply(
 
 
 def cleanup(
-    spec: SessionSpec, applied: Sequence[AppliedPlugin], ended: SessionEnd, *, folder: str = "/"
+    spec: SessionSpec,
+    applied: Sequence[AppliedPlugin],
+    ended: SessionEnd,
+    *,
+    folder: str = "/",
+    machine: PluginMachine | None = None,
 ) -> tuple[str, ...]:
     """Let each applied plugin clean up, the last one first; in words what they left behind and what went wrong. It raises
     nothing, and may be called again: what was left then may be gone by now."""
     left = []
     for plugin in reversed(applied):
         try:
-            left.append(_run_cleanup(spec, plugin, ended, folder))
+            left.append(_run_cleanup(spec, plugin, ended, folder, machine))
         except TmuxctlError as error:
             left.append(error.message)
     return tuple(filter(None, left))
 
 
-def sync(spec: SessionSpec, applied: Sequence[AppliedPlugin]) -> tuple[str, ...] | None:
+def sync(
+    spec: SessionSpec, applied: Sequence[AppliedPlugin], *, machine: PluginMachine | None = None
+) -> tuple[str, ...] | None:
     """Let each applied plugin that has a function `sync` bring what its session made to where it belongs; in words what it
     did. None if none has one. Failed `plugin` if one cannot."""
     modules = [
@@ -225,7 +239,10 @@ def sync(spec: SessionSpec, applied: Sequence[AppliedPlugin]) -> tuple[str, ...]
     able = [(name, module) for name, module in modules if hasattr(module, "sync")]
     if not able:
         return None
-    told = [_call_plugin(name, partial(getattr(module, "sync"), spec), _read_deadline(module)) for name, module in able]  # noqa: B009
+    told = [
+        _call_plugin(name, partial(_bind_machine(getattr(module, "sync"), machine), spec), _read_deadline(module))  # noqa: B009
+        for name, module in able
+    ]
     return tuple(str(plugin) for plugin in told if plugin)
 
 
@@ -289,11 +306,11 @@ def check_spec(spec: object) -> None:
             raise _bad_spec(f"spec.{field}", what)
 
 
-def _load_all(wanted: Sequence[Wanted]) -> list[tuple[Plugin, dict[str, Any]]]:
+def _load_all(wanted: Sequence[Wanted], machine: PluginMachine | None) -> list[tuple[Plugin, dict[str, Any]]]:
     plugins = [load(name) for name, _ in wanted]
     prepared = [(plugin, _convert_options(plugin, given)) for plugin, (_, given) in zip(plugins, wanted, strict=True)]
     for plugin in plugins:
-        if reason := find_obstacle(plugin):
+        if reason := find_obstacle(plugin, machine):
             raise _plugin_failed(plugin.name, f"cannot work here: {reason}")
     return sorted(prepared, key=lambda pair: (list(KINDS).index(pair[0].kind), pair[0].order))
 
@@ -334,6 +351,8 @@ def _read_options(transform: Callable[..., Any]) -> tuple[TransformOption, ...]:
     options = []
     for parameter in list(inspect.signature(transform).parameters.values())[1:]:
         wanted, notes = hints.get(parameter.name, str), []
+        if wanted is PluginMachine:
+            continue
         if get_origin(wanted) is Annotated:
             wanted, *notes = get_args(wanted)
         if get_origin(wanted) in (Union, UnionType):
@@ -388,10 +407,12 @@ def _convert_option(plugin: Plugin, option: TransformOption, value: Any) -> Any:
         raise Usage(message, reason="bad_option", hint=option.help or f"write {what}") from None
 
 
-def _run_transform(plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folder: str) -> SessionSpec:
+def _run_transform(
+    plugin: Plugin, options: dict[str, Any], spec: SessionSpec, folder: str, machine: PluginMachine | None
+) -> SessionSpec:
     name = plugin.name
     if plugin.module:
-        transform = plugin.module.transform
+        transform = _bind_machine(plugin.module.transform, machine)
         made = _call_plugin(name, lambda: transform(spec, **options), _read_deadline(plugin.module))
     else:
         request = {"op": "transform", "options": options, "spec": spec_to_json(spec)}
@@ -408,7 +429,9 @@ def _read_deadline(module: ModuleType | None) -> float:
     return float(seconds) if isinstance(seconds, (int, float)) and 0 < seconds < 1e6 else TIMING.plugin.function_seconds
 
 
-def _run_cleanup(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, folder: str) -> str:
+def _run_cleanup(
+    spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, folder: str, machine: PluginMachine | None
+) -> str:
     """What the plugin left behind, in its own words; nothing if it left nothing."""
     found = find_plugin(applied.name)
     if found.form == "executable":
@@ -419,8 +442,21 @@ def _run_cleanup(spec: SessionSpec, applied: AppliedPlugin, ended: SessionEnd, f
         return str(_parse_printed(applied.name, said).get("left") or "") if said.strip() else ""
     module = load(applied.name).module
     if function := getattr(module, "cleanup", None):
-        return str(_call_plugin(applied.name, lambda: function(spec, ended), _read_deadline(module)) or "")
+        clean = _bind_machine(function, machine)
+        return str(_call_plugin(applied.name, lambda: clean(spec, ended), _read_deadline(module)) or "")
     return ""
+
+
+def _bind_machine(function: Callable[..., Any], machine: PluginMachine | None) -> Callable[..., Any]:
+    """A function of a plugin with the machine for its parameter that takes one, if any; by default this machine."""
+    name = _machine_parameter(function)
+    return partial(function, **{name: machine or this_machine()}) if name else function
+
+
+def _machine_parameter(function: Callable[..., Any]) -> str | None:
+    """The name of the parameter whose type is PluginMachine. Hints of other plugins may name what only a type checker loads."""
+    hints = getattr(function, "__annotations__", {}).items()
+    return next((name for name, hint in hints if hint in (PluginMachine, "PluginMachine")), None)
 
 
 def _parse_printed(name: str, printed: bytes) -> dict[str, Any]:
@@ -446,6 +482,8 @@ def _call_plugin(name: str, act: Callable[[], Any], seconds: float = TIMING.plug
             raise
         hint = "fix the plugin, start without it, or let it set a longer DEADLINE = SECONDS"
         raise _plugin_failed(name, f"it did not end within {seconds:g} s", hint=hint, cause="timeout") from None
+    except Unreachable:
+        raise
     except TmuxctlError as error:
         raise _plugin_failed(name, error.message, hint=error.hint, cause=error.reason) from error
     except (Exception, SystemExit) as error:

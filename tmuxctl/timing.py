@@ -221,6 +221,8 @@ class PluginTiming(Value):
     program_seconds: float = 10.0  # how long a plugin that is a program may take
     function_seconds: float = 60.0  # how long a function of a plugin may take, unless the plugin says otherwise
     test_seconds: float = 30.0  # how long one test of a plugin may take
+    shell_seconds: float = 10.0  # how much longer a shell has than the command in it, which is ended there in its time
+    lock_pause_seconds: float = 0.05  # how often a lock that another process holds is tried
 
 
 class PageTiming(Value):

@@ -57,7 +57,10 @@ def transform(
         hint = f"one of {', '.join(LEVELS)}"
         raise Usage(f"{ascii(level[:40])} is not a level of a sandbox", reason="bad_option", hint=hint)
     if spec.machine:
-        raise Usage("a sandbox is made on this machine only", reason="bad_option", hint="start it without one there")
+        why = "what it shows of a machine is checked on that machine itself, by Python"
+        raise Usage(
+            f"a sandbox is made on this machine only: {why}", reason="bad_option", hint="start without it there"
+        )
     if not spec.notes.get("dry_run"):  # what is remembered there is hidden from the first time on
         os.makedirs(view.state_folder(), mode=0o700, exist_ok=True)
     spec = replace(spec, cwd=view.resolve_links(spec.cwd))

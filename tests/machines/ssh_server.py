@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 PROGRAMS = """
-awk basename bash cat chmod chown cp cut date dd df dirname env false find getconf getent grep head id kill ln locale ls
+awk basename bash cat chmod chown cp cut date dd df dirname env false find git getconf getent grep head id kill ln locale ls
 mkdir mkfifo mktemp mv od printf ps pwd readlink rm rmdir sed seq setsid sh sleep sort stat stty sync tail tee test timeout
 tmux touch tr true tty uname uniq wc xargs
 """

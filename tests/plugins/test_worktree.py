@@ -20,6 +20,7 @@ import pytest
 from tmuxctl import plugin
 from tmuxctl.errors import Conflict, Denied, Failed, TmuxctlError, Usage
 from tmuxctl.model import SessionSpec
+from tmuxctl.plugin_machine import PluginMachine, this_machine
 
 pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -41,7 +42,8 @@ def git(folder: Path | str, *words: str) -> str:
 class Desk:
     """A repository, and sessions that start in it."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, machine: PluginMachine) -> None:
+        self.machine = machine
         self.place, self.repo, self.state = place, place / "shop", place / "state" / "tmuxctl"
         self.worktree: Any = plugin.load("worktree").module
         self.new_repository(self.repo)
@@ -75,7 +77,7 @@ class Desk:
 
     def prepare(self, branch: str = "fix", session: str = "one", cwd: Path | str = "", **options: Any) -> SessionSpec:
         """What the plugin makes of it; nothing started."""
-        made: SessionSpec = self.worktree.transform(self.spec(session, cwd), branch=branch, **options)
+        made: SessionSpec = self.worktree.transform(self.spec(session, cwd), self.machine, branch=branch, **options)
         return made
 
     def start(self, branch: str = "fix", session: str = "one", cwd: Path | str = "", **options: Any) -> SessionSpec:
@@ -86,7 +88,7 @@ class Desk:
 
     def end(self, spec: SessionSpec, ended: plugin.SessionEnd = GONE) -> str | None:
         """The session is gone, for good with `prune`; what was left behind."""
-        left: str | None = self.worktree.cleanup(spec, ended)
+        left: str | None = self.worktree.cleanup(spec, ended, self.machine)
         shutil.rmtree(spec.notes["folder"], ignore_errors=True)
         return left
 
@@ -113,8 +115,8 @@ class Desk:
 
 
 @pytest.fixture
-def desk(place: Path, plugin_modules: None) -> Desk:
-    return Desk(place)
+def desk(place: Path, plugin_modules: None, plugin_machine: PluginMachine) -> Desk:
+    return Desk(place, plugin_machine)
 
 
 def status(folder: str | Path) -> str:
@@ -366,7 +368,9 @@ def test_of_two_at_once_exactly_one_wins(desk):
         spec = desk.spec(f"s{number}")
         barrier.wait()
         try:
-            made: SessionSpec = desk.worktree.transform(spec, branch="fix", setup="test ! -e once; : >once")
+            made: SessionSpec = desk.worktree.transform(
+                spec, desk.machine, branch="fix", setup="test ! -e once; : >once"
+            )
             return made
         except TmuxctlError as error:
             return error
@@ -408,8 +412,10 @@ KILLED = """
 import json, os, sys
 from tmuxctl import plugin
 from tmuxctl.model import SessionSpec
+from tmuxctl.plugin_machine import this_machine
 spec = SessionSpec(("cat",), sys.argv[1], dict(os.environ), name="one", notes={"folder": sys.argv[2]})
-plugin.load("worktree").module.transform(spec, branch="fix", setup="touch half; kill -9 $PPID")
+machine = this_machine()
+plugin.load("worktree").module.transform(spec, machine, branch="fix", setup=f"touch half; kill -9 {os.getpid()}")
 """
 
 
@@ -550,9 +556,9 @@ def test_too_much_to_copy_is_told_and_undone(desk, monkeypatch):
 def test_setup_runs_once_where_the_program_will_start_with_its_environment(desk):
     spec = replace(desk.spec(cwd=desk.repo / "till"), env={**os.environ, "WORD": "hello"})
     options = {"branch": "fix", "setup": 'pwd >>where; echo "$WORD" >>where; cat >>where'}
-    made = desk.worktree.transform(spec, **options)
+    made = desk.worktree.transform(spec, desk.machine, **options)
     assert Path(made.cwd, "where").read_text() == f"{made.cwd}\nhello\n"
-    desk.worktree.transform(spec, **options)
+    desk.worktree.transform(spec, desk.machine, **options)
     assert Path(made.cwd, "where").read_text() == f"{made.cwd}\nhello\n"
 
 
@@ -637,10 +643,10 @@ def test_a_state_folder_inside_the_repository_is_refused(desk, monkeypatch):
     assert not (desk.repo / "state").exists()
 
 
-def test_without_git_it_cannot_work_here(desk, monkeypatch):
-    assert desk.worktree.check() is None
+def test_without_git_it_cannot_work_there(desk, monkeypatch):
+    assert desk.worktree.check(desk.machine) is None
     monkeypatch.setenv("PATH", str(desk.place))
-    assert "git is not installed" in (desk.worktree.check() or "")
+    assert "git is not installed" in (desk.worktree.check(this_machine()) or "")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can give a repository away")
@@ -654,9 +660,7 @@ def test_a_repository_of_somebody_else_is_refused_in_the_words_of_git(desk):
     assert "safe.directory" in caught.value.message
 
 
-def test_another_machine_is_refused(desk):
-    with pytest.raises(Usage):
-        desk.worktree.transform(replace(desk.spec(), machine="web"), branch="fix")
+def test_an_unknown_way_to_keep_it_is_refused(desk):
     desk.refused(Usage, "bad_option", keep="never")
 
 
@@ -996,7 +1000,7 @@ def test_a_session_that_did_not_start_takes_nothing_that_was_there(desk):
 def test_a_lost_session_that_could_not_be_brought_back_keeps_its_worktree(desk):
     desk.start("fix", "one")
     again = desk.prepare("fix", "one")
-    assert desk.worktree.cleanup(again, NOT_STARTED) is None
+    assert desk.worktree.cleanup(again, NOT_STARTED, desk.machine) is None
     assert Path(again.cwd).is_dir()
     desk.refused(Conflict, "in_use", "fix", "two")
     assert desk.end(again) is None

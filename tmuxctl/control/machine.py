@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.evidence import Look
     from tmuxctl.model import Session, State
+    from tmuxctl.plugin_machine import PluginMachine
     from tmuxctl.program_profile import Profile
     from tmuxctl.terminal.tmux.lease import LeaseHolder
     from tmuxctl.terminal.tmux.server import Pane
@@ -96,6 +98,23 @@ class Machine:
         from tmuxctl.terminal.tmux.lease import LeaseHolder
 
         return LeaseHolder.new(elsewhere=bool(self.address))
+
+    @cached_property
+    def for_plugins(self) -> PluginMachine:
+        """The machine as plugins work with it; where this process is on it, without a shell between."""
+        from tmuxctl.plugin_machine import PluginMachine, this_machine
+
+        transport = self.transport
+        if transport.pid is not None:
+            return this_machine()
+        return PluginMachine(transport.shell, transport.starting_place().environment, name=transport.machine)
+
+    def hold_lock(self, path: str, name: str) -> AbstractContextManager[None]:
+        """A lock on this machine, which the end of its holder gives back. Conflict `leased` if another process has it for
+        `foreign_lock_seconds`; `name` is what is locked."""
+        seconds = self.timing.tmux.foreign_lock_seconds
+        busy = f"another tmuxctl has been writing to {name} for {seconds:g} s"
+        return self.for_plugins.lock(path, busy, "try again in a moment", seconds, reason="leased")
 
     def address_of(self, session: str) -> str:
         """What a session of this machine is called by who reached it."""

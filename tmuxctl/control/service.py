@@ -1156,13 +1156,17 @@ class Control:
 
     # Set up
 
-    @operation(right="read", group="Set up", examples=("doctor", "doctor --fix"))
+    @operation(right="read", group="Set up", examples=("doctor", "doctor --fix", "doctor --machine web1"))
     def doctor(
-        self, *, fix: Annotated[bool, "end processes that sessions of this server left behind"] = False
+        self,
+        *,
+        fix: Annotated[bool, "end processes that sessions of this server left behind"] = False,
+        machine: MachineOption = None,
     ) -> results.Doctor:
         """Check what tmuxctl needs; say what to do about problems.
 
-        It looks at Python, tmux, its server, the folders of tmuxctl and the limits of the machine.
+        It looks at Python, tmux, its server, the folders of tmuxctl and the limits of the machine. Of another machine
+        it looks at all but Python, the settings and the terminal, which are those of this one.
         """
         from tmuxctl.control.setup import doctor
 
@@ -1198,6 +1202,7 @@ class Control:
         command: Annotated[tuple[str, ...], "start this instead of the profile's own command"] = (),
         *,
         timeout: Annotated[Seconds, "how long the program may take to be ready"] = 30.0,
+        machine: MachineOption = None,
     ) -> results.ProfileChecked:
         """Try a profile on the installed program; exit status 1 if it does not fit.
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, Any, cast
 
-from tmuxctl.control.lifecycle import listing
+from tmuxctl.control.lifecycle import listing, reach
 from tmuxctl.control.machine import Machine
 from tmuxctl.control.observation import observing
 from tmuxctl.control.sessions import finding, records
@@ -213,6 +213,9 @@ def adopt(machine: Machine, target: str, name: str | None, *, profile: str) -> S
     """Give a pane a name, a profile, and a journal if its output goes to no other pipe."""
     found = TARGET.fullmatch(target)
     if not found:
+        name, slash, called = target.partition("/")
+        if slash and TARGET.fullmatch(called):
+            raise reach.other_server_error(name)
         raise Usage(
             f"{ascii(target[:60])} is not a pane of another tmux server",
             reason="bad_target",

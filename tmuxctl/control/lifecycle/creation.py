@@ -173,7 +173,7 @@ def plan(machine: Machine, request: SessionRequest) -> Plan:
     request = with_profile(machine, request)
     name = _default_name(machine, request) if request.name is None else check_name(request.name)
     made = prepare_session(machine, request, name, dry_run=True)
-    undo_plugins(made)
+    undo_plugins(machine, made)
     commands = _tmux_commands(machine, made)
     return Plan(
         name=name,
@@ -296,7 +296,9 @@ def assemble(
     if plugins:
         from tmuxctl import plugin
 
-        spec, applied = plugin.apply(spec, plugins, watch=lambda one, spec: given.append((one, spec)))
+        spec, applied = plugin.apply(
+            spec, plugins, machine=machine.for_plugins, watch=lambda one, spec: given.append((one, spec))
+        )
     about = {
         **asked,
         "plugins": list(dict.fromkeys([*asked.get("plugins", ()), *(one.name for one in applied)])),
@@ -581,7 +583,7 @@ def undo(machine: Machine, made: PreparedSession, error: BaseException | None) -
         undo_start(machine, made, error)
     with suppress(NotFound):
         machine.transport.remove(made.folder)
-    undo_plugins(made)
+    undo_plugins(machine, made)
 
 
 def undo_start(machine: Machine, made: PreparedSession, error: BaseException) -> None:
@@ -595,9 +597,10 @@ def undo_start(machine: Machine, made: PreparedSession, error: BaseException) ->
     machine.transport.remove(f"{made.folder}/{layout.LAUNCHER}")
 
 
-def undo_plugins(made: PreparedSession) -> None:
+def undo_plugins(machine: Machine, made: PreparedSession) -> None:
     """Let the plugins of a session that was not started take back what they made for it."""
     if made.applied:
         from tmuxctl import plugin
 
-        plugin.cleanup(made.spec, made.applied, plugin.SessionEnd(None, kept=False))
+        ended = plugin.SessionEnd(None, kept=False)
+        plugin.cleanup(made.spec, made.applied, ended, machine=machine.for_plugins)

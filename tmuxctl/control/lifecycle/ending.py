@@ -301,7 +301,8 @@ def _clean_up(machine: Machine, session_id: str, about: dict[str, Any], *, kept:
 
     spec = spec_of(machine, known)
     ended = plugin.SessionEnd(about.get("exit_status"), kept=kept, force=force)
-    return plugin.cleanup(spec, [plugin.AppliedPlugin(**one) for one in applied], ended)
+    done = [plugin.AppliedPlugin(**one) for one in applied]
+    return plugin.cleanup(spec, done, ended, machine=machine.for_plugins)
 
 
 def spec_of(machine: Machine, known: Mapping[str, Any]) -> SessionSpec:
@@ -328,7 +329,7 @@ def sync(machine: Machine, names: Sequence[str]) -> Synced:
     for pane in panes:
         known = records.read_spec(machine, pane.id)
         applied = [plugin.AppliedPlugin(**one) for one in known.get("asked", {}).get("applied", ())]
-        told = plugin.sync(spec_of(machine, known), applied) if applied else None
+        told = plugin.sync(spec_of(machine, known), applied, machine=machine.for_plugins) if applied else None
         if told is not None:
             done.append(Sync(pane.name, pane.id, told))
         elif names:

@@ -25,6 +25,8 @@ def reach(machine: Machine, session: str) -> tuple[Machine, str]:
         from tmuxctl.control.machines import reaching
 
         name, _, called = session.partition("/")
+        if re.match(OTHER_SERVER, called):
+            raise other_server_error(name)
         return reaching.reach_machine(machine, name), called
     if machine.address:
         return machine, session
@@ -33,6 +35,16 @@ def reach(machine: Machine, session: str) -> tuple[Machine, str]:
 
         return adopting.reach_adopted(machine, session) or (machine, session)
     return machine, session
+
+
+def other_server_error(name: str) -> Usage:
+    """The error for a pane of another tmux server of the machine `name`: its lock, its process and its journal are this machine's
+    files and processes to us."""
+    return Usage(
+        f"panes of other tmux servers of {name} cannot be driven from here: their lock is held on the machine itself",
+        reason="bad_target",
+        hint=f"run tmuxctl there, or start the program in a session of its own: tmuxctl new {name}/NAME -- CMD",
+    )
 
 
 def by_machine(machine: Machine, names: Iterable[str]) -> dict[Machine, list[str]]:

@@ -19,7 +19,7 @@ from tmuxctl.model import Session, State
 from tmuxctl.operations import current, under
 from tmuxctl.program_profile import Profile, from_json
 from tmuxctl.results import Restored, Restoring, Stray
-from tmuxctl.terminal.panes import foreign, journals
+from tmuxctl.terminal.panes import journals
 from tmuxctl.terminal.processes import process
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.timing import TIMING
@@ -69,7 +69,7 @@ def restore(
     Each has `timeout` seconds to be prepared, and holds up no other. NotFound if a named one is neither lost nor ended; a
     session that runs is left as it is.
     """
-    with foreign.hold_lock(f"{machine.transport.home}/{layout.RESTORE_LOCK}", "what is lost"):
+    with machine.hold_lock(f"{machine.transport.home}/{layout.RESTORE_LOCK}", "what is lost"):
         lost = records.list_lost(machine, finding.list_panes(machine))
         if names:
             lost = [_find_lost(machine, lost, name) for name in dict.fromkeys(names)]
@@ -198,7 +198,7 @@ def _restore_one(machine: Machine, lost: Session, dry_run: bool, may_start: Call
     variables = recover_environment(machine, kept)
     made = _prepare_next_life(machine, kept, variables, dry_run)
     if dry_run or not may_start():
-        creation.undo_plugins(made)
+        creation.undo_plugins(machine, made)
     else:
         _start_next_life(machine, made)
     outcome = "restored" if _resume_words(machine, kept) else "relaunched"
@@ -334,5 +334,5 @@ def _start_next_life(machine: Machine, made: PreparedSession) -> None:
         for name, data in before.items():
             transport.put(f"{made.folder}/{name}", data)
         creation.undo_start(machine, made, error)
-        creation.undo_plugins(made)
+        creation.undo_plugins(machine, made)
         raise

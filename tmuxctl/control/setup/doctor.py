@@ -18,12 +18,16 @@ from tmuxctl.transport import versions
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
+OF_THIS_PROCESS = ("python", "settings", "terminal")
+"""Checks of tmuxctl itself and of its caller's terminal, which say nothing of another machine."""
+
 WITHOUT_SERVER = ("python", "tmux", "settings", "state folder", "room", "terminal")
 """Checks that ask no tmux server."""
 
 
 def examine(machine: Machine, *, fix: bool = False) -> Doctor:
-    """Every check; one that cannot be made counts as failed, with its reason. `fix` ends what ended sessions left behind."""
+    """Every check, of another machine those that tell of it. One that cannot be made counts as failed, with its reason; `fix` ends
+    what ended sessions left behind."""
     if fix:
         current().demand("kill", "doctor --fix")
     examinations: Mapping[str, Callable[[Machine], Iterator[Check]]] = {
@@ -43,6 +47,8 @@ def examine(machine: Machine, *, fix: bool = False) -> Doctor:
     causes: dict[str, str] = {}
     silent = False
     for name, examination in examinations.items():
+        if machine.address and name in OF_THIS_PROCESS:
+            continue
         if silent and name not in WITHOUT_SERVER:
             checks.append(Check(name, None, "unknown: tmux does not answer"))
             continue
@@ -237,7 +243,7 @@ def _check_orphans(machine: Machine, fix: bool) -> Iterator[Check]:
 
 def _check_process_table(machine: Machine) -> Iterator[Check]:
     panes = [pane for pane in finding.list_panes(machine) if not pane.dead][:1]
-    where = "/proc" if os.path.isdir("/proc/self") else None
+    where = None if machine.transport.shell("[ -r /proc/self/stat ]")[0] else "/proc"
     if not panes or where is None:
         yield Check("process table", True if where else None, where or "ps only: less is known about programs")
         return

@@ -63,9 +63,12 @@ def check_profile(machine: Machine, name: str, command: Sequence[str], *, timeou
     no program by a plain name, or none that can be started alone.
     """
     profile = library.load(name, keys=tmux_keys)
-    argv = _absolute_command(tuple(command) or _own_command(profile))
+    place = machine.transport.starting_place()
+    program, *words = tuple(command) or _own_command(profile)
+    # it is started in another folder
+    argv = (place.expand(program) if "/" in program else program, *words)
     request = SessionRequest(name=f"check-{os.urandom(4).hex()}", command=argv, profile=name, shell_marks=False)
-    if not machine.transport.which(argv[0], os.environ.get("PATH", os.defpath), os.getcwd()):
+    if not machine.transport.which(argv[0], place.environment.get("PATH", os.defpath), place.folder):
         hint = f"install it: {profile.install}" if profile.install else "is it installed and in PATH?"
         raise Failed(f"{ascii(argv[0])} is not installed", reason="not_installed", hint=hint)
     folder = f"{machine.transport.home}/{request.name}"
@@ -81,12 +84,6 @@ def check_profile(machine: Machine, name: str, command: Sequence[str], *, timeou
     checks += (Check("saved screens", tests.ok if tests.tests else None, judged, mend),)
     ok = all(one.ok is not False for one in checks)
     return ProfileChecked(ok, profile.name, argv, version, profile.notes, checks)
-
-
-def _absolute_command(argv: tuple[str, ...]) -> tuple[str, ...]:
-    """The command as it is found from another folder."""
-    path = os.path.expanduser(argv[0])
-    return (os.path.abspath(path), *argv[1:]) if "/" in path else argv
 
 
 def _own_command(profile: Profile) -> tuple[str, ...]:

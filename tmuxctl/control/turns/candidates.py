@@ -285,10 +285,8 @@ def _note_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> 
 
 
 def _alone(machine: Machine) -> AbstractContextManager[None]:
-    from tmuxctl.terminal.panes import foreign
-
     machine.transport.make_folder(folder(machine))
-    return foreign.hold_lock(f"{folder(machine)}/{layout.LOCK}", "the turns of candidates")
+    return machine.hold_lock(f"{folder(machine)}/{layout.TURNS_LOCK}", "the turns of candidates")
 
 
 def _turns(machine: Machine) -> dict[str, str]:

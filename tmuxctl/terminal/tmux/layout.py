@@ -24,7 +24,7 @@ PROFILES = "profiles.json"
 STARTED_PROFILES = "started-profiles.json"
 """The profiles that commands were started with, for the next process."""
 
-LOCK, ADOPT_LOCK, RESTORE_LOCK = "lock", "adopt.lock", "restore.lock"
+LOCK, ADOPT_LOCK, RESTORE_LOCK, TURNS_LOCK = "lock", "adopt.lock", "restore.held", "turns.held"
 
 # In the folder of a session.
 
