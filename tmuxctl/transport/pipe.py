@@ -34,6 +34,7 @@ from tmuxctl.transport.base import (
 from tmuxctl.transport.notify import PollingWatch
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import (
+    BAD_ANSWER,
     EXISTS,
     KIND,
     MISSING,
@@ -420,7 +421,8 @@ class PipeTransport:
                 output = output.replace(word.encode(), make_word().encode()).replace(new.encode(), word.encode())
             return status, output, complaint
         except Unreachable as error:
-            raise self._explain(error) if self._explain and error.reason == "no_machine" else error from None
+            unexplained = error.reason in ("no_machine", BAD_ANSWER)
+            raise self._explain(error) if self._explain and unexplained else error from None
 
     def _begin(
         self, body: str, data: bytes | None = None, private: bool = False, reads: bool = True, timeout: float = 8.0
