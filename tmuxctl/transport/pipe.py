@@ -61,7 +61,8 @@ TMUX_READING = frozenset({"capture-pane", "display-message", "list-panes", "list
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
+ENTRY = re.compile(rb"([0-9a-fA-F]{1,16}) (\d{1,20}) (-?\d{1,15}) ([^/]{0,64})/([^/]{0,1024})/\n")
+"""A file as `look` prints it. Each part has a bound: without one a search through a million letters takes minutes."""
 
 
 class StartedScript(NamedTuple):
