@@ -53,6 +53,12 @@ from tmuxctl.value import NamedTuple
 
 PIECE = 4 * 1024 * 1024
 
+READ_MOST = 256 << 20
+"""Bytes of one file that are read at once, though all of it was asked for."""
+
+COMPLAINT_MOST = 2000
+"""Characters of a complaint that become a message."""
+
 READING = frozenset({"facts", "way", "folder", "place", "piece", "settings", "probe", "room", "load", "marked", "peek"})
 """Functions over there that change nothing; and `folder`, which makes no folder twice."""
 
@@ -277,6 +283,8 @@ class PipeTransport:
             size = PIECE if limit is None else min(PIECE, limit - received)
             pieces.append(self._call_function("piece", path, str(offset + received + 1), str(size)))
             received += len(pieces[-1])
+            if len(pieces[-1]) > size or received > READ_MOST:
+                raise Unreachable("it tells more of a file than was asked for, or does not end", reason=BAD_ANSWER)
             if len(pieces[-1]) < size:
                 break
         return b"".join(pieces)
@@ -396,7 +404,7 @@ class PipeTransport:
         status, output, complaint = self._run_script(format_call(function, *arguments), data=data, reads=reads)
         if status == 0:
             return output
-        raise _script_error(status, complaint.decode(errors="replace").strip())
+        raise _script_error(status, _decode_complaint(complaint))
 
     def _run_script(
         self, body: str, *, data: bytes | None = None, private: bool = False, timeout: float = 8.0, reads: bool = False
@@ -504,10 +512,14 @@ def _check_status(status: int, output: bytes, complaint: bytes) -> bytes:
     """What tmux printed, or its complaint as an error."""
     if status == 0:
         return output
-    message = complaint.decode(errors="replace").strip()
+    message = _decode_complaint(complaint)
     if status == 127:
         raise Unreachable("tmux is not installed there", reason="no_tmux", hint="apt install tmux; 3.2 or later")
     raise base.error_of_complaint(message)
+
+
+def _decode_complaint(complaint: bytes) -> str:
+    return complaint[:COMPLAINT_MOST].decode(errors="replace").strip()
 
 
 def _only_reads(command: Command) -> bool:
@@ -523,15 +535,17 @@ def _script_error(status: int, complaint: str) -> TmuxctlError:
         return NotFound(f"no file {complaint}", reason="no_file")
     if status == OWNER:
         return Denied(
-            f"{complaint} is not a folder that belongs to you", reason="bad_owner", hint=f"ls -ld {complaint}"
+            f"{complaint} is not a folder that belongs to you",
+            reason="bad_owner",
+            hint=f"ls -ld {shell_word(complaint)}",
         )
     if status == UNMADE:
         hint = "use another folder for what is kept of sessions there: XDG_STATE_HOME=DIR"
         return Denied(complaint, reason="bad_folder", hint=hint)
     if status == MODE:
-        return Denied(f"{complaint} is open to others", reason="bad_mode", hint=f"chmod 700 {complaint}")
+        return Denied(f"{complaint} is open to others", reason="bad_mode", hint=f"chmod 700 {shell_word(complaint)}")
     if status in (STRANGE, OPEN):
-        owner, mode, path = complaint.split(" ", 2)
+        owner, mode, path = (*complaint.split(" ", 2), "", "")[:3]
         word = shell_word(path)
         problem, hint = (
             f"belongs to user {owner}",

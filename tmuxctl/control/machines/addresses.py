@@ -53,7 +53,7 @@ def with_address(address: str, result: Any) -> Any:
         return result
     fields: dict[str, Any] = {}
     for name, value in vars(result).items():
-        if name == "session" and isinstance(value, str) and "/" not in value:
+        if name == "session" and isinstance(value, str) and not value.startswith(f"{address}/"):
             fields[name] = f"{address}/{value}"
         elif name == "machine" and value is None:
             fields[name] = address

@@ -17,6 +17,7 @@ from tmuxctl.results import MachineSetup, SetupStep
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import shell_word
 from tmuxctl.transport.versions import OLDEST, parse_version
+from tmuxctl.untrusted import read_file
 from tmuxctl.value import NamedTuple, changed
 from tmuxctl.vocabulary import StepState
 
@@ -76,7 +77,7 @@ class Facts(NamedTuple):
     made: str
 
 
-class PlannedStep(NamedTuple):
+class PreparedStep(NamedTuple):
     """A step as it is told, and what carries it out, which gives what it found."""
 
     step: SetupStep
@@ -89,7 +90,7 @@ class MachinePreparation:
     def __init__(self, entry: MachineEntry, transport: Transport, *, install: bool = False) -> None:
         """`install`: a tmux that is missing is installed by the package manager there."""
         self.entry, self.transport, self.install = entry, transport, install
-        self._planned: list[PlannedStep] = []
+        self._planned: list[PreparedStep] = []
 
     def look(self) -> MachineSetup:
         """The steps, none of which is carried out; errors as of a call there."""
@@ -113,7 +114,7 @@ class MachinePreparation:
                         raise
                     why = error.message.removeprefix(f"{self.entry.name}: ")
                     ended = changed(step, state=StepState.LEFT, found=why, hint=error.hint or None)
-                self._planned[place] = PlannedStep(ended)
+                self._planned[place] = PreparedStep(ended)
         return self._to_result(dry_run=False)
 
     def _to_result(self, *, dry_run: bool) -> MachineSetup:
@@ -123,11 +124,11 @@ class MachinePreparation:
 
     # the key
 
-    def _plan_key(self) -> Iterator[PlannedStep]:
+    def _plan_key(self) -> Iterator[PreparedStep]:
         if self.entry.ssh is None:
             return
         if self._is_let_in():
-            yield PlannedStep(SetupStep("key", StepState.DONE, "ssh gets in without asking"))
+            yield PreparedStep(SetupStep("key", StepState.DONE, "ssh gets in without asking"))
             return
         public, private = self._find_key()
         if public:
@@ -136,7 +137,7 @@ class MachinePreparation:
             told = f"{private} is made, without a passphrase, and added to ~/.ssh/authorized_keys there"
         command = None if public else f"ssh-keygen -t ed25519 -N '' -f {shell_word(private)}"
         step = SetupStep("key", StepState.NEEDED, told, command=command)
-        yield PlannedStep(step, lambda: self._bring_key(public, private))
+        yield PreparedStep(step, lambda: self._bring_key(public, private))
 
     def _is_let_in(self) -> bool:
         assert self.entry.ssh
@@ -175,19 +176,19 @@ class MachinePreparation:
 
     # the rest
 
-    def _plan_folder(self, facts: Facts) -> PlannedStep:
+    def _plan_folder(self, facts: Facts) -> PreparedStep:
         if facts.made:
-            return PlannedStep(SetupStep("files", StepState.DONE, self.transport.home, required=True))
+            return PreparedStep(SetupStep("files", StepState.DONE, self.transport.home, required=True))
         step = SetupStep("files", StepState.NEEDED, f"{facts.folder} is made, for you alone", required=True)
-        return PlannedStep(step, lambda: self.transport.home)
+        return PreparedStep(step, lambda: self.transport.home)
 
-    def _plan_linger(self, facts: Facts) -> PlannedStep:
+    def _plan_linger(self, facts: Facts) -> PreparedStep:
         if facts.linger != "none":
             found = "programs stay when you log out" if facts.linger else "no systemd ends programs when you log out"
-            return PlannedStep(SetupStep("linger", StepState.DONE, found))
+            return PreparedStep(SetupStep("linger", StepState.DONE, found))
         told = "programs stay when you log out: systemd may end them without it"
         step = SetupStep("linger", StepState.NEEDED, told, command="loginctl enable-linger")
-        return PlannedStep(step, lambda: self._enable_linger(facts.user))
+        return PreparedStep(step, lambda: self._enable_linger(facts.user))
 
     def _enable_linger(self, user: str) -> str:
         status, said = self.transport.shell('loginctl --no-ask-password enable-linger "$1" 2>&1', user)
@@ -196,16 +197,16 @@ class MachinePreparation:
             raise Failed(f"loginctl: {_last_line(said)}", reason="no_linger", hint=hint)
         return "programs stay when you log out"
 
-    def _plan_locale(self, facts: Facts) -> PlannedStep:
+    def _plan_locale(self, facts: Facts) -> PreparedStep:
         if facts.charset.upper() == "UTF-8":
-            return PlannedStep(SetupStep("locale", StepState.DONE, "UTF-8"))
+            return PreparedStep(SetupStep("locale", StepState.DONE, "UTF-8"))
         hint = "there: locale -a lists those that there are; C.UTF-8 will do"
-        return PlannedStep(SetupStep("locale", StepState.LEFT, facts.charset or "not told", hint=hint))
+        return PreparedStep(SetupStep("locale", StepState.LEFT, facts.charset or "not told", hint=hint))
 
-    def _plan_tmux(self, facts: Facts) -> PlannedStep:
+    def _plan_tmux(self, facts: Facts) -> PreparedStep:
         version = parse_version(facts.tmux.removeprefix("tmux "))
         if facts.tmux and not (version and version < OLDEST):
-            return PlannedStep(SetupStep("tmux", StepState.DONE, facts.tmux, required=True))
+            return PreparedStep(SetupStep("tmux", StepState.DONE, facts.tmux, required=True))
         found = f"{facts.tmux} is too old: it needs 3.2 or later" if facts.tmux else f"{self.entry.tmux} was not found"
         command = self._name_installation(facts)
         left = SetupStep("tmux", StepState.LEFT, found, command=command, required=True)
@@ -213,12 +214,12 @@ class MachinePreparation:
             hint = (
                 f"install it there; where it is not in PATH: tmuxctl machine add {self.entry.name} --tmux /path/to/tmux"
             )
-            return PlannedStep(changed(left, hint=hint, command=None))
+            return PreparedStep(changed(left, hint=hint, command=None))
         if not self.install:
-            return PlannedStep(
+            return PreparedStep(
                 changed(left, hint=f"run that there; or: tmuxctl machine setup {self.entry.name} --install")
             )
-        return PlannedStep(
+        return PreparedStep(
             changed(left, state=StepState.NEEDED, found="tmux is installed"), lambda: self._install(command)
         )
 
@@ -261,8 +262,7 @@ def _expand(path: str) -> str:
 
 def _read_line(path: str) -> str:
     try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.readline(1 << 16).strip()
+        return read_file(path, 1 << 16, follow=True).decode(errors="replace").partition("\n")[0].strip()
     except OSError:
         return ""
 
