@@ -128,12 +128,14 @@ def test_a_call_ends_with_a_result_or_an_error_of_that_machine(site: Path, liar:
         with Control(timing=timing) as control:
             try:
                 found = control.call(name, arguments, timeout=20)
-            except TmuxctlError as error:
-                assert error.details["machine"] == "web1", name
-                assert len(error.message) < 5000
+            except TmuxctlError as raised:
+                error, found = raised, None
             else:
-                for one in getattr(found, "sessions", ()):
-                    assert one.machine == "web1"
+                error = None
+        if error:
+            assert error.details["machine"] == "web1", name
+            assert len(error.message) < 5000
+        assert {one.machine for one in getattr(found, "sessions", ())} <= {"web1"}
     assert list_own_files(site) == before
     assert {path.name for path in site.iterdir()} >= {"one", "two", "state"}
 
