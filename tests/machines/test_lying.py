@@ -236,7 +236,7 @@ def test_a_home_that_is_none_changes_nothing_here(site: Path, liar: Path, home: 
     before, etc = list_own_files(site), sorted(os.listdir("/etc"))
     # it tells where its files are, and takes no order to make a folder there
     forged = {"replace": [[r"(?s)^((?:[^\n]*\n){3}).*", f"\\1{home}"]]}
-    rules = [("^.*facts", forged), ("^.*(folder|way) ", {"output": "", "status": 0})]
+    rules: list[tuple[str, dict[str, Any]]] = [("^.*facts", forged), ("^.*(folder|way) ", {"output": "", "status": 0})]
     lie(liar, *rules)
     for words in (["ls", "web1/"], ["kill", "web1/t"], ["prune"]):
         ran = tmuxctl(*words)
