@@ -126,12 +126,12 @@ def test_a_call_ends_with_a_result_or_an_error_of_that_machine(site: Path, liar:
     lie(liar, (pattern, ANSWERS[told]))
     for name, arguments in OPERATIONS.items():
         with Control(timing=timing) as control:
+            error: TmuxctlError | None = None
+            found = None
             try:
                 found = control.call(name, arguments, timeout=20)
             except TmuxctlError as raised:
-                error, found = raised, None
-            else:
-                error = None
+                error = raised
         if error:
             assert error.details["machine"] == "web1", name
             assert len(error.message) < 5000
