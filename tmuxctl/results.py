@@ -10,7 +10,7 @@ from tmuxctl.model import Asking as Asking
 from tmuxctl.model import Option as Option
 from tmuxctl.model import Session, State, Status, WithState, WithStatus
 from tmuxctl.value import Value
-from tmuxctl.vocabulary import EvidenceKind, WaitCondition
+from tmuxctl.vocabulary import EvidenceKind, StepState, WaitCondition
 
 TIMED_OUT, UNTOLD = 124, 125
 
@@ -492,6 +492,29 @@ class MachineTested(Value):
     tmux: str | None
     round_trip: float
     checks: tuple[Check, ...]
+
+
+class SetupStep(Value):
+    """One step of `machine setup`: whether it is done, needed or left to the user, what was found or would be done, the command
+    for it, and what the user can do. `required`: without it no session can be there. `changed`: this run did it."""
+
+    name: str
+    state: StepState
+    found: str
+    hint: str | None = None
+    command: str | None = None
+    required: bool = False
+    changed: bool = False
+
+
+class MachineSetup(Value):
+    """What was done on a machine to prepare it, or would be; `ok` is False if something is left without which no session can be
+    there."""
+
+    machine: str
+    ok: bool
+    dry_run: bool
+    steps: tuple[SetupStep, ...]
 
 
 class ProfileLine(Value):

@@ -355,6 +355,8 @@ class MachineTiming(Value):
     """How old the answer to a request may be that was sent before it was asked for."""
     again_seconds: float = 5.0
     """The pause before a machine is reached again that cannot be followed any more."""
+    install_seconds: float = 600.0
+    """How long a package manager there may take."""
 
 
 class AssertionTiming(Value):

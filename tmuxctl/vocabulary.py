@@ -166,6 +166,14 @@ class WaitCondition(Word):
     UNKNOWN = "unknown", "it is quiet; nothing shows whether it works or waits"
 
 
+class StepState(Word):
+    """What is with a step of a machine's preparation."""
+
+    DONE = "done", "there is nothing to do, or it was done now"
+    NEEDED = "needed", "it would be done"
+    LEFT = "left", "it is left to the user: `hint` says what to do"
+
+
 class MomentKind(Word):
     """What happened in a session at a moment that is known."""
 

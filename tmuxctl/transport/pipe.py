@@ -40,6 +40,7 @@ from tmuxctl.transport.base import (
 from tmuxctl.transport.notify import PollingWatch
 from tmuxctl.transport.proc import PS_COLUMNS, parse_ps, parse_table
 from tmuxctl.transport.shell import (
+    BAD_ANSWER,
     EXISTS,
     KIND,
     LATE,
@@ -69,6 +70,12 @@ REST_BYTES = 256 * 1024
 REST_KEPT, GROWN_MOST = 512 * 1024, 64
 """About so many bytes of a file are kept, and of so many files."""
 
+READ_MOST = 256 << 20
+"""Bytes of one file that are read at once, though all of it was asked for."""
+
+COMPLAINT_MOST = 2000
+"""Characters of a complaint that become a message."""
+
 READING = frozenset({"facts", "way", "folder", "place", "piece", "settings", "probe", "room", "load", "marked", "peek"})
 """Functions over there that change nothing; and `folder`, which makes no folder twice."""
 
@@ -77,7 +84,8 @@ TMUX_READING = frozenset({"capture-pane", "display-message", "list-panes", "list
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
-ENTRY = re.compile(rb"([0-9a-fA-F]+) (\d+) (-?\d+) ([^/]*)/([^/]*)/\n")
+ENTRY = re.compile(rb"([0-9a-fA-F]{1,16}) (\d{1,20}) (-?\d{1,15}) ([^/]{0,64})/([^/]{0,1024})/\n")
+"""A file as `look` prints it. Each part has a bound: without one a search through a million letters takes minutes."""
 
 
 T = TypeVar("T")
@@ -380,6 +388,8 @@ class PipeTransport:
             size = PIECE if limit is None else min(PIECE, limit - received)
             pieces.append(self._call_function("piece", path, str(offset + received + 1), str(size)))
             received += len(pieces[-1])
+            if len(pieces[-1]) > size or received > READ_MOST:
+                raise Unreachable("it tells more of a file than was asked for, or does not end", reason=BAD_ANSWER)
             if len(pieces[-1]) < size:
                 break
         return b"".join(pieces)
@@ -554,7 +564,7 @@ class PipeTransport:
         status, output, complaint = self._run_script(format_call(function, *arguments), data=data, reads=reads)
         if status == 0:
             return output
-        raise _script_error(status, complaint.decode(errors="replace").strip())
+        raise _script_error(status, _decode_complaint(complaint))
 
     def _run_script(
         self,
@@ -623,9 +633,9 @@ class PipeTransport:
                     output = output.replace(word.encode(), make_word().encode()).replace(new.encode(), word.encode())
                 answer = status, output, complaint
         except Unreachable as error:
-            if error.reason != "no_machine":
+            if error.reason not in ("no_machine", BAD_ANSWER):
                 raise
-            if began is not None and began.shell.has_answered:
+            if error.reason != BAD_ANSWER and began is not None and began.shell.has_answered:
                 said = (error.message.strip().splitlines() or [""])[-1]
                 hint = "try again; sessions there go on"
                 raise Unreachable(f"the connection was lost: {said}", reason="connection_lost", hint=hint) from None
@@ -759,10 +769,14 @@ def _check_status(status: int, output: bytes, complaint: bytes) -> bytes:
     """What tmux printed, or its complaint as an error."""
     if status == 0:
         return output
-    message = complaint.decode(errors="replace").strip()
+    message = _decode_complaint(complaint)
     if status == 127:
         raise Unreachable("tmux is not installed there", reason="no_tmux", hint="apt install tmux; 3.2 or later")
     raise base.error_of_complaint(message)
+
+
+def _decode_complaint(complaint: bytes) -> str:
+    return complaint[:COMPLAINT_MOST].decode(errors="replace").strip()
 
 
 def _only_reads(command: Command) -> bool:
@@ -778,15 +792,17 @@ def _script_error(status: int, complaint: str) -> TmuxctlError:
         return NotFound(f"no file {complaint}", reason="no_file")
     if status == OWNER:
         return Denied(
-            f"{complaint} is not a folder that belongs to you", reason="bad_owner", hint=f"ls -ld {complaint}"
+            f"{complaint} is not a folder that belongs to you",
+            reason="bad_owner",
+            hint=f"ls -ld {shell_word(complaint)}",
         )
     if status == UNMADE:
         hint = "use another folder for what is kept of sessions there: XDG_STATE_HOME=DIR"
         return Denied(complaint, reason="bad_folder", hint=hint)
     if status == MODE:
-        return Denied(f"{complaint} is open to others", reason="bad_mode", hint=f"chmod 700 {complaint}")
+        return Denied(f"{complaint} is open to others", reason="bad_mode", hint=f"chmod 700 {shell_word(complaint)}")
     if status in (STRANGE, OPEN):
-        owner, mode, path = complaint.split(" ", 2)
+        owner, mode, path = (*complaint.split(" ", 2), "", "")[:3]
         word = shell_word(path)
         problem, hint = (
             f"belongs to user {owner}",

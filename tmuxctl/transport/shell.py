@@ -7,6 +7,7 @@ then those bytes. PRELUDE is what the shell over there learns first.
 from __future__ import annotations
 
 import os
+import re
 import select
 import signal as signals
 import subprocess
@@ -25,21 +26,22 @@ LINE = 16 * 1024
 LAST_WORDS = 0.5
 """Seconds that the complaint of a shell that ended is waited for."""
 
+ANSWER_MOST = 64 << 20
+"""Bytes that one answer may have: more than a screen with all its history, or a piece of a file."""
+
+BESIDE_MOST = 1 << 20
+"""Bytes that may come before an answer and belong to none: what a login prints."""
+
+HEAD = re.compile(rb" (\d{1,3})\n *(\d{1,12})(?: [^\n]*)?\n *(\d{1,12})(?: [^\n]*)?\n[^\n]*\n")
+HEAD_MOST = 16 * 1024
+"""What follows an answer's word: the exit status, and what `wc -c` prints; bytes that it may have."""
+
+BAD_ANSWER = "bad_answer"
+"""The reason of the error for an answer that no shell of ours gives."""
+
 # Exit statuses by which the functions below name a failure (sysexits.h: NOINPUT, CANTCREAT, IOERR, TEMPFAIL, NOPERM)
-MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND, STRANGE, OPEN, UNMADE, LATE, OTHER = (
-    66,
-    73,
-    74,
-    75,
-    77,
-    78,
-    79,
-    80,
-    81,
-    82,
-    83,
-    84,
-)
+MISSING, EXISTS, FAULT, HELD, OWNER, MODE, KIND = 66, 73, 74, 75, 77, 78, 79
+STRANGE, OPEN, UNMADE, LATE, OTHER = 80, 81, 82, 83, 84
 
 PRELUDE = r"""
 before=$(umask); umask 077; unset TMUX TMUX_PANE
@@ -264,6 +266,8 @@ revive() {
 }
 leave() { LEAVE :; }
 place() {
+  # sudo leaves us in the caller's folder, which may be closed to this user
+  [ -x . ] || cd 2>/dev/null || cd /
   pwd; ulimit -Sn; env -0 2>/dev/null || env | tr '\n' '\0'
 }
 record() {
@@ -316,7 +320,7 @@ class RemoteShell:
         self._answered = time.monotonic()
         """When the last answer came, or the first request was sent since all were answered."""
         self._reader: Exchange | None = None
-        self._failure = ""
+        self._failure, self._reason = "", "no_machine"
         self._over = self._has_answered = False
         for pipe in (self._input, self._output, self._errors):
             os.set_blocking(pipe, False)
@@ -355,7 +359,7 @@ class RemoteShell:
                 if exchange.answer is not None:
                     return exchange.answer
                 if self._failure:
-                    raise Unreachable(self._failure, reason="no_machine")
+                    raise Unreachable(self._failure, reason=self._reason)
                 self._reader = exchange
             try:
                 self._read_until(exchange, deadline)
@@ -386,7 +390,12 @@ class RemoteShell:
                         self._failure = said or "the shell over there ended"
                         return
                     self._received += data
-                    self._hand_out()
+                    try:
+                        self._hand_out()
+                    except ValueError as error:
+                        self._failure, self._reason = str(error), BAD_ANSWER
+                        self._received.clear()
+                        return
 
     def _hand_out(self) -> None:
         """Give what was received to those whose answers it is."""
@@ -435,7 +444,7 @@ class RemoteShell:
         until = min(deadline, time.monotonic() + LAST_WORDS)
         waiting = select.poll()
         waiting.register(self._errors, select.POLLIN) if self._errors >= 0 else None
-        while self._errors >= 0 and waiting.poll(max(0.0, until - time.monotonic()) * 1000):
+        while self._errors >= 0 and (remaining := until - time.monotonic()) > 0 and waiting.poll(remaining * 1000):
             data = os.read(self._errors, 4096)
             self._complaint = (self._complaint + data)[-4096:]
             if not data:
@@ -454,7 +463,9 @@ class RemoteShell:
         """End it with what it runs; first gently, so that it removes its temporary folder. Who waits for an answer is told."""
         for name in (signals.SIGTERM, signals.SIGKILL):
             if self._process.poll() is None:
-                os.killpg(self._process.pid, name)
+                # one that runs as another user, as sudo does, ends with its standard input
+                with suppress(PermissionError, ProcessLookupError):
+                    os.killpg(self._process.pid, name)
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(0.5)
         with self._turn:
@@ -471,22 +482,25 @@ class RemoteShell:
 
 
 def _parse_answer(received: bytearray, nonce: bytes) -> tuple[tuple[int, bytes, bytes], int] | None:
-    """The answer behind `nonce` and where it ends, as soon as all of it is there; what came before belongs to no call."""
+    """The answer behind `nonce` and where it ends, as soon as all of it is there; what came before belongs to no call. ValueError
+    for what is no answer: a machine may send anything."""
     start = received.find(b"\n" + nonce + b" ")
+    if start > BESIDE_MOST or (start < 0 and len(received) > BESIDE_MOST):
+        raise ValueError("it prints without end, and no answer")
     if start < 0:
         return None
-    at, lines = start + 1, []
-    for _ in range(4):
-        end = received.find(b"\n", at)
-        if end < 0:
-            return None
-        lines.append(received[at:end].split())
-        at = end + 1
-    output, errors = int(lines[1][0]), int(lines[2][0])
-    if len(received) < at + output + errors:
+    head = HEAD.match(received, start + 1 + len(nonce))
+    if head is None:
+        if received.count(b"\n", start + 1) >= 4 or len(received) - start > HEAD_MOST:
+            raise ValueError("what it answers is no answer")
         return None
-    end = at + output + errors
-    return (int(lines[0][1]), bytes(received[at : at + output]), bytes(received[at + output : end])), end
+    status, output, errors = map(int, head.groups())
+    at, end = head.end(), head.end() + output + errors
+    if output + errors > ANSWER_MOST:
+        raise ValueError(f"its answer is larger than {ANSWER_MOST >> 20} MiB")
+    if len(received) < end:
+        return None
+    return (status, bytes(received[at : at + output]), bytes(received[at + output : end])), end
 
 
 def format_call(function: str, *arguments: str) -> str:

@@ -11,7 +11,7 @@ from tmuxctl.control.sessions.records import list_ended, list_lost, session_fold
 from tmuxctl.control.sessions.summaries import describe_session, summarize
 from tmuxctl.errors import Exited, Unreachable, Usage
 from tmuxctl.evidence import NONE
-from tmuxctl.model import Session, State, check_tag, with_status
+from tmuxctl.model import Session, State, check_tag, is_addressable, with_status
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import Watched
@@ -68,6 +68,8 @@ def ls(
     panes = list_panes(machine)
     found = [*_list_own(machine, panes), *list_lost(machine, panes), *_list_elsewhere(machine, all_sockets)]
     found += list_ended(machine) if ended else []
+    if machine.address:
+        found = [session for session in found if is_addressable(session.name)]
     wanted = (session for session in found if state is None or state in (session.state.value, session.wants))
     return Sessions(tuple(session for session in wanted if tag is None or tag in session.tags))
 

@@ -14,6 +14,16 @@ if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
     from tmuxctl.transport.base import Transport
 
+LINGER = r"""
+case $(timeout 3 loginctl show-user "$(id -un)" --property=Linger 2>/dev/null) in
+  *=yes) echo linger ;;
+  *=no) echo none ;;
+  *) if [ -e "/var/lib/systemd/linger/$(id -un)" ]; then echo linger
+    elif [ -d /run/systemd/system ]; then echo none; else echo; fi ;;
+esac
+"""
+"""Prints `linger` where programs of the user stay when nobody is logged in, `none` where they may not, else nothing."""
+
 ASK = r"""
 tmux=$("$1" -V 2>&1) || tmux=
 printf '%s\n' "$tmux"
@@ -21,9 +31,9 @@ LC_ALL=C.UTF-8 locale charmap 2>/dev/null | head -n 1 | grep . || echo
 if [ -r /proc/self/stat ]; then echo proc; else echo; fi
 if [ -r /proc/self/syscall ]; then echo syscall; else echo; fi
 command -v bwrap || echo
-if [ -e "/var/lib/systemd/linger/$(id -un)" ]; then echo linger; elif [ -d /run/systemd/system ]; then echo none; else echo; fi
+LINGER
 id -un; uname -sm
-"""
+""".replace("LINGER", LINGER.strip())
 """Prints a line for each: the version of tmux, the character set, /proc, what of it may be read, bubblewrap, whether programs
 of the user stay when nobody is logged in, the user, the system."""
 

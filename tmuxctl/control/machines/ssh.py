@@ -31,6 +31,9 @@ OPTIONS = (
 UNATTENDED = "BatchMode=yes"
 """Never ask: neither for a password nor whether a key is the right one."""
 
+UNSHARED = ("ControlMaster=no", "ControlPath=none")
+"""A connection of its own."""
+
 SOCKET_PATH_MOST = 100
 """Bytes that the path of a control socket may have; the kernel of macOS takes 104, that of Linux 108."""
 
@@ -62,7 +65,8 @@ COMPLAINTS: Sequence[Explained] = (
         r"Permission denied|Too many authentication failures|no such identity",
         "permission",
         "it lets nobody in by the keys that were tried",
-        "on a terminal `tmuxctl machine test {name}` asks you; a key with a passphrase belongs into an agent: ssh-add",
+        "on a terminal `tmuxctl machine setup {name}` asks for a password and puts a key there; one with a passphrase belongs into "
+        "an agent: ssh-add",
     ),
     (
         r"Connection refused",
@@ -92,11 +96,15 @@ COMPLAINTS: Sequence[Explained] = (
 """Complaints of ssh and what each means: a pattern, the reason, the message, the hint."""
 
 
-def ssh_command(destination: str, *, terminal: bool = False, attended: bool = False) -> list[str]:
+def ssh_command(destination: str, *, terminal: bool = False, attended: bool = False, shared: bool = True) -> list[str]:
     """The ssh that runs a shell there for us. With `terminal` it brings a program there to this terminal. A person who is
-    there, or is `attended`, may be asked."""
+    there, or is `attended`, may be asked. One that is not `shared` connects anew."""
     words = ["ssh", "-t" if terminal else "-T"]
-    for option in (*OPTIONS, *(() if terminal or attended else (UNATTENDED,)), *control_options()):
+    for option in (
+        *OPTIONS,
+        *(() if terminal or attended else (UNATTENDED,)),
+        *(control_options() if shared else UNSHARED),
+    ):
         words += ["-o", option]
     return [*words, "--", destination]
 
@@ -106,7 +114,7 @@ def control_options() -> tuple[str, ...]:
     path for its socket."""
     folder = control_folder()
     if len(folder) + 1 + SOCKET_NAME > SOCKET_PATH_MOST or not re.fullmatch(r"[A-Za-z0-9/._-]+", folder):
-        return ("ControlMaster=no", "ControlPath=none")
+        return UNSHARED
     return ("ControlMaster=auto", f"ControlPath={folder}/%C", "ControlPersist=60")
 
 

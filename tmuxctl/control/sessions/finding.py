@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tmuxctl.terminal.tmux.outlines import Outline
 
 T = TypeVar("T")
+P = TypeVar("P", "Pane", "Outline")
 
 FOLDER_GONE = "folder_gone"
 """Why nothing can be told of a session whose program runs."""
@@ -210,14 +211,19 @@ def cursor_at(pane: Pane, offset: int) -> str:
 
 def list_panes(machine: Machine) -> list[Pane]:
     """The sessions of the server; none if there is no server."""
-    return _or_none(server.list_panes, machine)
+    return _name_all(machine, _or_none(server.list_panes, machine))
 
 
 def list_outlines(machine: Machine) -> list[Outline]:
     """The same, of each only what tells whether one came, went or was changed, and what changes all the time."""
     from tmuxctl.terminal.tmux import outlines
 
-    return _or_none(outlines.list_outlines, machine)
+    return _name_all(machine, _or_none(outlines.list_outlines, machine))
+
+
+def _name_all(machine: Machine, found: list[P]) -> list[P]:
+    """Those with a name by which they can be addressed: another machine may tell any, as that of a third one's session."""
+    return [one for one in found if is_addressable(one.name)] if machine.address else found
 
 
 def _or_none(list_all: Callable[[PaneIO], list[T]], machine: Machine) -> list[T]:

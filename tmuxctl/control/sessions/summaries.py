@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl.control.sessions.finding import cursor_at, open_journal
@@ -80,5 +81,7 @@ def pane_detail(pane: Pane) -> str | None:
 
 
 def format_time(seconds: float) -> str | None:
-    """ISO-8601 UTC."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None
+    """ISO-8601 UTC; None for what is no time."""
+    with suppress(OverflowError, OSError, ValueError):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds)) if seconds else None
+    return None

@@ -21,6 +21,9 @@ from tmuxctl.value import Value, changed
 
 MOMENT = r"[0-9]{1,15}(\.[0-9]{0,9})?"
 
+SIZE_MOST = 10_000
+"""Columns and rows that tmux gives a window at most: by what it tells of a pane, screens are made here."""
+
 MAYBE = (str, NoneType)
 FACTS = {"argv": [str], "cwd": MAYBE, "plugins": [str], "confined": bool, "profile": MAYBE, "marks": str}
 """The shape of what `launch.format_facts` writes into an option."""
@@ -31,7 +34,11 @@ def _is_one(value: str) -> bool:
 
 
 def _read_whole(value: str) -> int:
-    return int(value) if value.lstrip("-").isdecimal() else 0
+    return int(value) if re.fullmatch("-?[0-9]{1,18}", value) else 0
+
+
+def _read_size(value: str) -> int:
+    return max(0, min(_read_whole(value), SIZE_MOST))
 
 
 def _read_moment(value: str) -> float:
@@ -71,7 +78,7 @@ READERS: Mapping[str, Callable[[str], Any]] = {
     "pane_pid": _read_whole,
     "pane_tty": str,
     "pane_dead": _is_one,
-    "pane_dead_status": lambda value: int(value) if value else None,
+    "pane_dead_status": lambda value: _read_whole(value) if value else None,
     "pane_dead_signal": lambda value: signal_name(value) if value else None,
     "pane_in_mode": lambda value: _read_whole(value) > 0,
     "pane_input_off": _is_one,
@@ -80,8 +87,8 @@ READERS: Mapping[str, Callable[[str], Any]] = {
     "cursor_y": _read_whole,
     "cursor_flag": _is_one,
     "alternate_on": _is_one,
-    "pane_width": _read_whole,
-    "pane_height": _read_whole,
+    "pane_width": _read_size,
+    "pane_height": _read_size,
     "history_size": _read_whole,
     "pid": _read_whole,
     options.SPEC: _read_spec,
@@ -174,7 +181,8 @@ def renew_pane(before: Pane, values: Sequence[str]) -> Pane | None:
     """A known session's facts with the values of CHANGING; None if it ended, is another one, or lost its journal's writer."""
     if values[:3] != [before.id, "0", "1"]:
         return None
-    x, y, visible, alternate, cols, rows, history = [int(value or 0) for value in values[3:]]
+    x, y, visible, alternate, cols, rows, history = [_read_whole(value) for value in values[3:]]
+    cols, rows = min(cols, SIZE_MOST), min(rows, SIZE_MOST)
     return changed(
         before, x=x, y=y, cursor_visible=bool(visible), alternate=bool(alternate), cols=cols, rows=rows, history=history
     )

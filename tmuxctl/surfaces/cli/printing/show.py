@@ -607,7 +607,7 @@ class Printer:
         self._lines(clean(result[self.meta.view]))
 
     @prints(results.Explained, results.Doctor, results.Profiles, results.ProfilesTested, results.Plugins)
-    @prints(results.Machines, results.MachineLine, results.MachineTested)
+    @prints(results.Machines, results.MachineLine, results.MachineTested, results.MachineSetup)
     @prints(results.PluginPage, results.PluginsTested, results.TokensKept, "facts", "settings")
     def print_table(self, result: Any) -> None:
         from tmuxctl.surfaces.cli.printing import table

@@ -193,6 +193,19 @@ def checks(found: Sequence[Any], options: Options) -> list[str]:
     return lines
 
 
+def steps(found: Sequence[Any], options: Options) -> list[str]:
+    """What `machine setup` says: a line for each step, below it the command and what the user can do. With --quiet those that are
+    left alone."""
+    size = max((len(one.name) for one in found), default=0)
+    lines = []
+    for one in found:
+        if options.quiet and one.state.value != "left":
+            continue
+        lines.append(f"{one.state.value:6}  {flat(one.name):{size}}  {flat(one.found)}")
+        lines += [f"    {flat(told)}" for told in (one.command, one.hint) if told]
+    return lines
+
+
 def explained(found: Any) -> list[str]:
     """What `explain` says: the state, then each piece of evidence, those it rests on marked."""
     words = [found.kind, found.detail, f"by {found.by}" if found.by else None, found.confidence.value]
@@ -395,6 +408,7 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.Machines: lambda found, options: _names(found.machines) if options.quiet else machines(found.machines),
     results.MachineLine: lambda found, options: [found.name] if options.quiet else machines([found]),
     results.MachineTested: lambda found, options: checks(found.checks, options),
+    results.MachineSetup: lambda found, options: steps(found.steps, options),
     results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
 }
 """What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""

@@ -1,24 +1,29 @@
-"""The commands of machines: list those that can be named, write one into machines.toml or take it out, and test one."""
+"""The commands of machines: list those that can be named, write one into machines.toml or take it out, test and prepare one."""
 
 from __future__ import annotations
 
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl import config, machines
-from tmuxctl.errors import Conflict, NotFound, Unreachable, Usage
+from tmuxctl.errors import Conflict, Failed, NotFound, Unreachable, Usage
 from tmuxctl.operations import TEXT, ValueKind, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.editing import toml_lines
 from tmuxctl.surfaces.cli.editing.replacing import replace_text
+from tmuxctl.surfaces.cli.printing.output import tell
 from tmuxctl.timing import TIMING
+from tmuxctl.value import changed
+from tmuxctl.vocabulary import StepState
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
-    from tmuxctl.results import MachineLine, Machines, MachineTested
+    from tmuxctl.results import MachineLine, Machines, MachineSetup, MachineTested
+    from tmuxctl.transport.base import Transport
 
 MachineArgument = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse), "the name of the machine"]
 
@@ -101,23 +106,92 @@ class MachineOperations(CommandLineOperations):
         On a terminal ssh may ask you: for a password, or whether a host key is the right one. The connection then stays for
         a minute, so that other commands use it. No other command asks.
         """
-        from tmuxctl.control.machines import facts, reaching
+        from tmuxctl.control.machines import facts
+        from tmuxctl.control.machines.addresses import carry_out
 
         entry = machines.find_machine(name)
+        with self._connect(entry) as transport:
+            tested: MachineTested = carry_out(name, lambda: facts.test_machine(entry, transport))
+            return tested
+
+    @set_up(
+        right="write",
+        idempotent=True,
+        examples=("machine setup box --dry-run", "machine setup box --yes", "machine setup web1 --yes --install"),
+    )
+    def machine_setup(
+        self,
+        name: MachineArgument,
+        *,
+        yes: Annotated[bool, "do it without asking"] = False,
+        dry_run: Annotated[bool, "print the steps, and do nothing"] = False,
+        install: Annotated[bool, "install tmux by the package manager there, if it is missing"] = False,
+    ) -> MachineSetup:
+        """Prepare a machine: tell what it needs, step by step, and do that once you agree. Twice is as once.
+
+        A key with which ssh gets in without asking: one that you have, or a new one, is added to the keys there. The folder for
+        files, for you alone. Where systemd runs, that programs stay when you log out. A missing locale of UTF-8 is told. A
+        missing tmux is told with the command that installs it, which is run with --install only; nothing else is installed.
+
+        On a terminal ssh may ask for a password first, and you are asked before anything is done. Elsewhere --yes is needed.
+        Exit status 1 if something is left without which no session can be there.
+        """
+        from tmuxctl.control.machines.addresses import carry_out
+        from tmuxctl.control.machines.preparing import MachinePreparation
+
+        entry = machines.find_machine(name)
+        with self._connect(entry) as transport:
+            preparation = MachinePreparation(entry, transport, install=install)
+            planned: MachineSetup = carry_out(name, preparation.look)
+            if dry_run:
+                return planned
+            if any(one.state is StepState.NEEDED for one in planned.steps):
+                self._agree(planned, yes)
+            done: MachineSetup = carry_out(name, preparation.carry_out)
+            return done
+
+    def _agree(self, planned: MachineSetup, yes: bool) -> None:
+        """Show what would be done, and go on if that is wanted."""
+        from tmuxctl.surfaces.cli.printing import table
+
+        if not yes and not self._is_attended():
+            raise Usage(
+                f"{planned.machine}: nothing is done that nobody agreed to",
+                reason="not_agreed",
+                hint=f"the steps: tmuxctl machine setup {planned.machine} --dry-run; do them: --yes",
+            )
+        if not self.options.quiet and not self.options.json:
+            tell("\n".join(table.steps(planned.steps, changed(self.options, quiet=False))))
+        if yes:
+            return
+        sys.stderr.write(f"Do this on {planned.machine}? [y/N] ")
+        sys.stderr.flush()
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            raise Failed(f"{planned.machine}: nothing was done", reason="not_agreed", hint="see the steps: --dry-run")
+
+    @contextmanager
+    def _connect(self, entry: MachineEntry) -> Iterator[Transport]:
+        """A way to the machine, for as long as it is used."""
+        from tmuxctl.control.machines import reaching
+
         settings = config.load({"tmux.socket": self.options.socket})
         self._let_ssh_ask(entry)
         transport = reaching.connect(entry, reaching.settings_of(settings, entry, settings.tmux_socket), TIMING.machine)
         try:
-            return facts.test_machine(entry, transport)
+            yield transport
         finally:
             transport.close()
+
+    def _is_attended(self) -> bool:
+        """Whether a person is there who may be asked."""
+        attended = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
+        return attended and self.options.prompt and not self.options.json
 
     def _let_ssh_ask(self, entry: MachineEntry) -> None:
         """Open the connection in the foreground, where a person is there to answer; ssh says itself what went wrong."""
         from tmuxctl.control.machines import ssh
 
-        attended = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-        if entry.ssh is None or not attended or not self.options.prompt or self.options.json:
+        if entry.ssh is None or not self._is_attended():
             return
         try:
             subprocess.run([*ssh.ssh_command(entry.ssh, attended=True), "true"], stdout=subprocess.DEVNULL, check=False)
