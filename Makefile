@@ -115,7 +115,7 @@ REST_TESTS := tests/plugins \
 OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
-SSH_TESTS := --over-ssh -m $(if $(filter core,$(SSH)),'ssh and pipe',ssh) tests/control tests/plugins tests/surfaces tests/upgrade
+SSH_TESTS := --over-ssh -m $(if $(filter core,$(SSH)),'ssh and pipe',ssh) tests/control tests/plugins tests/transport
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
