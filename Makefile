@@ -3,8 +3,8 @@
 # make quick    the pure tests: no tmux, no program (seconds)
 # make          check and test: run before you push
 # make test-pipe   the same where tmux is reached through a shell at the end of a pipe, as another machine will be
-# make test-ssh   the same behaviour on a machine behind a real sshd, without Python in its PATH (half an hour); SSH=core: what test-pipe
-#                 runs, and what .ci/run does
+# make test-ssh   the same behaviour on a machine behind a real sshd, without Python in its PATH (a quarter of an hour);
+#                 SSH=core: what runs over a pipe too (two minutes)
 # make snippets   what the pages and examples say, done as a reader would do it
 # make plays    every profile against its real program
 # make browsers   pictures of screens as a browser draws them
