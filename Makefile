@@ -3,6 +3,8 @@
 # make quick    the pure tests: no tmux, no program (seconds)
 # make          check and test: run before you push
 # make test-pipe   the same where tmux is reached through a shell at the end of a pipe, as another machine will be
+# make test-ssh   the same behaviour on a machine behind a real sshd, without Python in its PATH (a quarter of an hour);
+#                 SSH=core: what runs over a pipe too (two minutes)
 # make snippets   what the pages and examples say, done as a reader would do it
 # make plays    every profile against its real program
 # make browsers   pictures of screens as a browser draws them
@@ -16,7 +18,8 @@
 # make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
 # make test-web    the page of `tmuxctl serve` as a person uses it: headless Chromium, by playwright
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
-# make states   play real programs whose state is known, and score what is said of it (six minutes)
+# make states   play real programs whose state is known, and score what is said of it (six minutes); STATES_ARGS=--over-ssh: on a
+#                 machine behind sshd
 # make coverage   which lines and branches `make test`, test-rest, test-library and test-mcp reach; fails below a floor.
 #                 COVERAGE_ARGS=tests/reading: what some reach
 # make mutants    which small changes of reading/ and terminal/input no test notices (hours); SAMPLE=50: of 50 in each module;
@@ -45,6 +48,7 @@ PREFIX ?= $(HOME)/.local
 WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3)))
 PYTEST_ARGS ?= -n $(WORKERS) --dist worksteal
 FAULTS ?= all
+SSH ?= all
 TMUX_BINARY ?=
 # over memory no tmux is asked
 TMUX_ARGS ?= -n $(WORKERS) -k 'not memory' tests/control tests/faults tests/terminal tests/transport
@@ -79,7 +83,8 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 	redis-cli=redis-tools redis-server rsync script=bsdutils sqlite3 ssh=openssh-client sshd=openssh-server sudo task=taskwarrior \
 	telnet tig units vim w3m whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
-MACHINES_NEEDS := tmux -- bash ssh=openssh-client sshd=openssh-server ssh-keygen=openssh-client
+SSH_NEEDS := ssh=openssh-client sshd=openssh-server ssh-keygen=openssh-client
+MACHINES_NEEDS := tmux -- bash $(SSH_NEEDS)
 LIBRARY_NEEDS := tmux -- bash node=nodejs npm sqlite3
 PYRIGHT_PACKAGE := pyright@1.1.408
 MCP_NEEDS := tmux -- node=nodejs npm
@@ -110,12 +115,13 @@ REST_TESTS := tests/plugins \
 OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
+SSH_TESTS := --over-ssh -m $(if $(filter core,$(SSH)),'ssh and pipe',ssh) tests/control tests/plugins tests/transport
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-rest test-library test-machines snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
+.PHONY: all hero dev quick test test-pipe test-ssh test-rest test-library test-machines snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
 .PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -143,6 +149,11 @@ test-pipe:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(PIPE_TESTS)
+
+test-ssh:
+	@$(SETUP) system $(TEST_NEEDS) $(SSH_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(SSH_TESTS)
 
 snippets:
 	@$(SETUP) system $(TEST_NEEDS) $(PROGRAM_NEEDS)

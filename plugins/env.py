@@ -90,7 +90,8 @@ def transform(
 
 
 def _inherited_variables(spec: SessionSpec, allow: Sequence[str], unset: Sequence[str]) -> dict[str, str]:
-    """What is left of the variables. One is the caller's if the caller has it with the same value, and nobody gave it."""
+    """What is left of the variables. One is the caller's if the caller has it with the same value, and nobody gave it; on
+    another machine, where it is not known what there was, if nobody gave it."""
     given = spec.notes.get("given", ())
     for glob in (*allow, *unset):
         if not re.fullmatch(GLOB, glob):
@@ -103,8 +104,13 @@ def _inherited_variables(spec: SessionSpec, allow: Sequence[str], unset: Sequenc
         name: value
         for name, value in spec.env.items()
         if not _matches_any(name, unset)
-        and (not allow or name in given or os.environ.get(name) != value or _matches_any(name, allow))
+        and (not allow or name in given or _is_added(spec, name, value) or _matches_any(name, allow))
     }
+
+
+def _is_added(spec: SessionSpec, name: str, value: str) -> bool:
+    """Whether a plugin before this one must have added it."""
+    return not spec.machine and os.environ.get(name) != value
 
 
 def _matches_any(name: str, globs: Sequence[str]) -> bool:

@@ -15,10 +15,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -27,6 +27,9 @@ from tmuxctl.surfaces.cli.command_server import client as command_client
 from tmuxctl.surfaces.cli.setup import serving
 from tmuxctl.terminal.launch.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
+
+if TYPE_CHECKING:
+    from machines.ssh_suite import SshSuite
 
 EVERYWHERE = ("memory", "tmux", "pipe")
 KEPT = (
@@ -41,12 +44,16 @@ PATIENCE = 20.0
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--save-screens", action="store_true", help="keep the screens that plays of real programs name")
+    parser.addoption(
+        "--over-ssh", action="store_true", help="run tests of the backend pipe on a machine behind sshd instead"
+    )
     parser.addoption("--write-golden", action="store_true", help="keep the surface as it comes out now: tests/golden")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(*transports): run over these of memory, tmux, pipe and resident only")
     config.addinivalue_line("markers", "pipe: drives tmux through a shell at the end of a pipe; set by `on`")
+    config.addinivalue_line("markers", "ssh: what `pipe` would run over, on a machine behind sshd: --over-ssh")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -69,7 +76,11 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "control" in metafunc.fixturenames:
         marker = metafunc.definition.get_closest_marker("on")
         backends = marker.args if marker else EVERYWHERE
-        marks = {"pipe": pytest.mark.pipe}
+        marks: dict[str, Sequence[pytest.MarkDecorator]] = {"pipe": (pytest.mark.pipe,)}
+        if metafunc.config.getoption("--over-ssh"):
+            away = "pipe" if "pipe" in backends else "tmux"
+            marks["ssh"] = (pytest.mark.ssh, *marks.get(away, ()))
+            backends = tuple("ssh" if name == away else name for name in backends)
         metafunc.parametrize("backend", [pytest.param(name, marks=marks.get(name, ())) for name in backends])
 
 
@@ -80,6 +91,18 @@ def signals_as_usual() -> None:
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, lambda *_: None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ssh_suite(request: pytest.FixtureRequest) -> Iterator[SshSuite | None]:
+    """The machine of this worker behind sshd, with --over-ssh. It belongs to no test, and is there before the first one."""
+    if not request.config.getoption("--over-ssh"):
+        yield None
+        return
+    from machines.ssh_suite import run_suite
+
+    with run_suite() as suite:
+        yield suite
 
 
 @pytest.fixture
@@ -144,7 +167,13 @@ def own_place(monkeypatch: pytest.MonkeyPatch, path: str) -> Iterator[Path]:
 
 
 @pytest.fixture
-def another(backend: str, place: Path) -> Iterator[Callable[..., Control]]:
+def another(
+    request: pytest.FixtureRequest,
+    backend: str,
+    place: Path,
+    ssh_suite: SshSuite | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Callable[..., Control]]:
     """Makes Controls of one and the same server, as several processes would have; each with the `timing`, `limits` and `clock`
     it is given."""
     memory: list[Any] = []
@@ -159,10 +188,16 @@ def another(backend: str, place: Path) -> Iterator[Callable[..., Control]]:
             made.append(Control(memory[0], **given))
         elif backend == "pipe":
             made.append(Control(PipeTransport(socket=SOCKET, config=CONFIG), **given))
+        elif backend == "ssh":
+            assert ssh_suite
+            made.append(ssh_suite.control(monkeypatch, **given))
         else:
             made.append(Control(resident=backend == "resident", **given))
         return made[-1]
 
+    if ssh_suite and backend == "ssh":
+        ssh_suite.refuse(request.node.nodeid)
+        ssh_suite.move(monkeypatch)
     yield make
     for one in made:
         one.close()

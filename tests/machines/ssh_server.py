@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 PROGRAMS = """
-awk basename bash cat chmod chown cp cut date dd df dirname env false find git getconf getent grep head id kill ln locale ls
+awk basename bash cat chmod chown cksum cp cut date dd df dirname env false find git getconf getent grep head id kill ln locale ls
 mkdir mkfifo mktemp mv od printf ps pwd readlink rm rmdir sed seq setsid sh sleep sort stat stty sync tail tee test timeout
 tmux touch tr true tty uname uniq wc xargs
 """
@@ -37,7 +37,7 @@ PrintMotd no
 PrintLastLog no
 AcceptEnv none
 SetEnv HOME={home} PATH={programs} SHELL=/bin/sh TMUX_TMPDIR={home} PLACE_OF_TEST={folder}
-ForceCommand cd && exec sh -c "$SSH_ORIGINAL_COMMAND"
+ForceCommand {login} && exec sh -c "$SSH_ORIGINAL_COMMAND"
 """
 
 CLIENT = """\
@@ -67,10 +67,17 @@ class SshServer:
     """One machine behind ssh, called `name` by the user's ssh configuration."""
 
     def __init__(
-        self, place: Path, name: str, *, address: str = "127.0.0.1", inside: Sequence[str] = (), client: str = ""
+        self,
+        place: Path,
+        name: str,
+        *,
+        address: str = "127.0.0.1",
+        inside: Sequence[str] = (),
+        client: str = "",
+        login: str = "cd",
     ) -> None:
         """`inside`: words before its command, which run it in another network; `address` is its own there. `client`: more lines of
-        the user's configuration for it."""
+        the user's configuration for it. `login`: what a shell does there before each command."""
         self.place, self.name, self.folder = place, name, place / "machines" / name
         self.address, self.inside = address, inside
         self.home, self.programs = self.folder / "home", self.folder / "bin"
@@ -91,6 +98,7 @@ class SshServer:
             "folder": self.folder,
             "home": self.home,
             "programs": self.programs,
+            "login": login,
         }
         (self.folder / "sshd_config").write_text(SERVER.format(**facts))
         self.client = CLIENT.format(name=name, user=getpass.getuser(), **facts) + client
@@ -153,9 +161,10 @@ def find_free_port() -> int:
         return int(one.getsockname()[1])
 
 
-def configure_ssh(place: Path, servers: Sequence[SshServer], more: str = "") -> None:
+def configure_ssh(place: Path, servers: Sequence[SshServer], more: str = "", *, control: str = "") -> None:
     """Write the user's ssh configuration, and put the system's ssh that reads it first in `place/bin`: ssh(1) takes the home of
-    the user from the system's table, not from HOME."""
+    the user from the system's table, not from HOME. `control`: the socket of the connection that is shared, whatever else is
+    said."""
     folder = place / ".ssh"
     folder.mkdir(mode=0o700, exist_ok=True)
     (folder / "config").write_text("".join(one.client for one in servers) + more + ALL_HOSTS)
@@ -163,7 +172,8 @@ def configure_ssh(place: Path, servers: Sequence[SshServer], more: str = "") -> 
     wrapper = place / "bin" / "ssh"
     wrapper.parent.mkdir(exist_ok=True)
     ssh = shutil.which("ssh", path=SYSTEM_PATH)
-    wrapper.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{place}/ssh-calls\nexec {ssh} -F {folder}/config "$@"\n')
+    first = f"-F {folder}/config" + (f" -o ControlPath={control}" if control else "")
+    wrapper.write_text(f'#!/bin/sh\nprintf "%s\\n" "$*" >>{place}/ssh-calls\nexec {ssh} {first} "$@"\n')
     wrapper.chmod(0o755)
 
 

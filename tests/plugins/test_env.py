@@ -54,6 +54,14 @@ def test_only_what_is_allowed_is_left_of_the_callers_variables(place: Path, monk
     } | {name: value for name, value in os.environ.items() if name.startswith("LC_")}  # fmt: skip
 
 
+def test_only_what_is_allowed_is_left_of_another_machines_variables(place: Path) -> None:
+    env = {"PATH": "/there", "THERE_TOKEN": VALUE, "MODE": "given"}
+    assert applied({"allow": ["PATH"]}, env=env, machine="web1", notes={"given": ["MODE"]}).env == {
+        "PATH": "/there",
+        "MODE": "given",
+    }
+
+
 def test_what_is_unset_is_left_out_unless_it_is_added(place: Path) -> None:
     env = {"AWS_KEY": "a", "AWS_REGION": "b", "HOME": "/h", "LANG": "C"}
     assert applied({"unset": ["AWS_*", "LANG"], "set": "AWS_REGION=c"}, env=env).env == {

@@ -5,6 +5,7 @@ python -m tools.states --only gdb vim -v    some of them, with the evidence behi
 python -m tools.states --record             play, and keep the recordings that the tests judge again
 python -m tools.states --replay             judge the kept recordings
 python -m tools.states --user idleu         play as an ordinary user, to whom the kernel tells less
+python -m tools.states --over-ssh           play on this machine through an sshd of its own, with no Python in the PATH there
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tools.states.place import (
     alone,
     environment,
     libraries_python,
+    machine_behind_ssh,
     place,
     placeholders,
     user,
@@ -87,6 +89,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--replay", action="store_true", help="play nothing, judge the recordings")
     parser.add_argument("--level", choices=(FULL, WCHAN, NONE), help="only with so much told by the kernel")
     parser.add_argument("--user", metavar="NAME", help=f"play as this user ({USER} is made if it is not there)")
+    parser.add_argument("--over-ssh", action="store_true", help="reach the programs through a real sshd")
     parser.add_argument(
         "--profiles", choices=("none", "auto"), default="none", help="judge with the programs' profiles"
     )
@@ -98,6 +101,10 @@ def _options() -> argparse.Namespace:
     options = parser.parse_args()
     if options.user and os.getuid() != 0:
         parser.error("--user needs root")
+    if options.user and options.over_ssh:
+        parser.error("--over-ssh plays as who we are")
+    if options.record and options.over_ssh and options.recordings == RECORDINGS:
+        parser.error("the kept recordings are this machine's own: name another folder with --recordings")
     if options.record and options.user and options.recordings == RECORDINGS:
         parser.error("the kept recordings are root's: name another folder with --recordings")
     return options
@@ -140,9 +147,10 @@ def _played(options: argparse.Namespace) -> Iterator[Recording]:
             services=collection.services,
             places=_places(options, folder, 0),
         )
+        ssh = stack.enter_context(machine_behind_ssh(folder)) if options.over_ssh else ()
         wanted = _jobs(options, collection, folder, missing)
         pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
-        played = pool.map(lambda job: _play(job, options.user), wanted.values())
+        played = pool.map(lambda job: _play({**job, "ssh": ssh}, options.user), wanted.values())
         for number, (name, recording) in enumerate(zip(wanted, played, strict=True), 1):
             if sys.stderr.isatty():
                 print(f"\r{number}/{len(wanted)} {name:40}", end="\r", file=sys.stderr, flush=True)

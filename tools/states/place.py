@@ -79,6 +79,20 @@ def _end_all(folder: Path) -> None:
                 os.kill(int(about.parent.name), signal.SIGKILL)
 
 
+@contextmanager
+def machine_behind_ssh(folder: Path) -> Iterator[tuple[str, ...]]:
+    """This machine behind an sshd of its own, with no Python in the PATH there: the words that run a command on it."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from machines.ssh_server import SshServer, configure_ssh, end_all
+
+    server = SshServer(folder, "far")
+    configure_ssh(folder, [server])
+    try:
+        yield (str(folder / "bin/ssh"), "-T", "-o", "BatchMode=yes", server.name)
+    finally:
+        end_all(folder)
+
+
 def user() -> AbstractContextManager[bool]:
     """The ordinary user, made if root may and removed behind it; gives whether there is one."""
     return person(USER, PASSWORD)

@@ -12,7 +12,7 @@ import shlex
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,14 @@ from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import Look
+from tmuxctl.machines import machines_path
 from tools.states.recording import Recording, Window, to_lines
 from tools.states.scenarios import Expect, Pause, Press, Scenario, Step, Type, Until, parse
 
 STEP = 0.06
 """Seconds between two looks."""
 SESSION = "scenario"
+MACHINE = "far"
 
 
 class Broken(Exception):
@@ -91,11 +93,13 @@ def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[st
     if scenario.setup:
         subprocess.run(["sh", "-c", scenario.setup], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     began = time.monotonic()
+    # a machine behind ssh has the programs that it needs in its PATH, and no others
+    programs = {"PATH": os.environ["PATH"]} if control.machine.address else {}
     control.new(
         SESSION,
         tuple(shlex.split(scenario.run)),
         cwd=str(folder / scenario.cwd),
-        env=dict(scenario.env),
+        env={**programs, **scenario.env},
         size="120x40",
         shell_marks=options["marks"],
         profile=options["profile"],
@@ -144,14 +148,25 @@ def _from_start(recording: Recording, start: float) -> Recording:
     )
 
 
+def _reach(here: Control, ssh: Sequence[str], own: Mapping[str, str]) -> Control:
+    """The operations on the machine that this command of ssh leads to, with variables of this job's own there."""
+    words = ("exec", "env", *(f"{name}={value}" for name, value in own.items()), "LC_ALL=C.UTF-8", "sh")
+    file = Path(machines_path())
+    file.parent.mkdir(parents=True)
+    file.write_text(f"[{MACHINE}]\ncommand = {json.dumps([*ssh, shlex.join(words)])}\n")
+    return here.reach(f"{MACHINE}/")[0]
+
+
 def main() -> int:
     """Play the job on standard input; returns the exit status."""
     job = json.load(sys.stdin)
     folder = Path(job["folder"])
     home = folder / "home"
     home.mkdir(parents=True)
-    os.environ.update(HOME=str(home), XDG_STATE_HOME=str(folder / "state"), TMUX_TMPDIR=str(folder))
-    with Control(resident=True) as control:
+    own = {"HOME": str(home), "XDG_STATE_HOME": str(folder / "state"), "TMUX_TMPDIR": str(folder)}
+    os.environ.update(own)
+    with Control(resident=True) as here:
+        control = _reach(here, job["ssh"], own) if job["ssh"] else here
         try:
             recording = play(control, parse(job["scenario"]), folder, job["options"])
         except TmuxctlError as error:
