@@ -19,7 +19,8 @@ import threading
 from pathlib import Path
 from typing import Any, BinaryIO
 
-CALL = re.compile(rb"reply ([0-9a-f]{24}) \$status \d+ </dev/null\n")
+CALL = re.compile(rb"reply(?:_from_files)? ([0-9a-f]{24}) \$status \d+ </dev/null\n")
+ANSWER = re.compile(rb"\n([0-9a-f]{24})<\n(.*?)\n\1 (\d+)\n(.*?)\n\1>\n", re.DOTALL)
 
 
 def main(rules: list[tuple[str, dict[str, Any]]]) -> None:
@@ -41,15 +42,14 @@ def main(rules: list[tuple[str, dict[str, Any]]]) -> None:
 
 
 def pass_up(answers: BinaryIO, rules: list[tuple[str, dict[str, Any]]], scripts: dict[bytes, str]) -> None:
-    while line := answers.readline():
-        found = re.fullmatch(rb"([0-9a-f]{24}) (\d+)\n", line)
-        if found is None:
-            continue
-        sizes = [int(answers.readline().split()[0]) for _ in range(3)]
-        output, complaint = answers.read(sizes[0]), answers.read(sizes[1])
-        script = scripts.pop(found[1], "")
-        lie = next((lie for pattern, lie in rules if re.search(pattern, script, re.DOTALL)), {})
-        answer(found[1], int(found[2]), output, complaint, lie)
+    kept = b""
+    while data := os.read(answers.fileno(), 1 << 16):
+        kept += data
+        while found := ANSWER.search(kept):
+            kept = kept[found.end() :]
+            script = scripts.pop(found[1], "")
+            lie = next((lie for pattern, lie in rules if re.search(pattern, script, re.DOTALL)), {})
+            answer(found[1], int(found[3]), found[2], found[4], lie)
 
 
 def answer(nonce: bytes, status: int, output: bytes, complaint: bytes, lie: dict[str, Any]) -> None:
@@ -63,8 +63,8 @@ def answer(nonce: bytes, status: int, output: bytes, complaint: bytes, lie: dict
             output = re.sub(old.encode(), new.encode(errors="surrogateescape"), output)
         said = fill(lie["output"]) if "output" in lie else output
         told = fill(lie["complaint"]) if "complaint" in lie else complaint
-        head = f"{lie.get('status', status)}\n{len(said)}\n{len(told)}\n{len(said) + len(told)}\n"
-        data = b"\n" + nonce + b" " + head.encode() + said + told
+        ended = str(lie.get("status", status)).encode()
+        data = b"\n%b<\n%b\n%b %b\n%b\n%b>\n" % (nonce, said, nonce, ended, told, nonce)
     while True:
         view = memoryview(data)
         while view:

@@ -18,7 +18,6 @@ from machines.conftest import Ran, tmuxctl
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.timing import TIMING, MachineTiming
-from tmuxctl.transport.shell import ANSWER_MOST
 from tmuxctl.value import changed
 
 DOOR = Path(__file__).with_name("lying_door.py")
@@ -45,12 +44,13 @@ ANSWERS: dict[str, dict[str, Any]] = {
     "a status of its own": {"status": 81, "complaint": EVIL},
     "a complaint without end": {"status": 1, "complaint": EVIL * 100_000},
     "a server that is lost": {"status": 1, "complaint": "server exited unexpectedly"},
-    "an answer twice": {"raw": "\n$NONCE 0\n1\n0\n1\na\n$NONCE 0\n1\n0\n1\nb"},
-    "a negative length": {"raw": "\n$NONCE 0\n-1\n0\n-1\n"},
-    "a length that is none": {"raw": "\n$NONCE zero\nx\n\ny\n"},
-    "an empty head": {"raw": "\n$NONCE 0\n\n\n\n\n"},
-    "gigabytes": {"raw": f"\n$NONCE 0\n{1 << 40}\n0\n{1 << 40}\n" + "A" * 1000, "endless": True},
-    "a head without end": {"raw": "\n$NONCE 0\n" + "1" * (1 << 16), "endless": True},
+    "an answer twice": {"raw": "\n$NONCE<\na\n$NONCE 0\n\n$NONCE>\n" * 2},
+    "an end without a beginning": {"raw": "\n$NONCE>\n"},
+    "no status": {"raw": "\n$NONCE<\na\n$NONCE>\n"},
+    "a status that is none": {"raw": "\n$NONCE<\na\n$NONCE -1\n\n$NONCE>\n"},
+    "a status without end": {"raw": "\n$NONCE<\n\n$NONCE " + "1" * (1 << 16) + "\n\n$NONCE>\n"},
+    "the parts in another order": {"raw": "\n$NONCE 0\n\n$NONCE<\na\n$NONCE>\n"},
+    "an output without end": {"raw": "\n$NONCE<\n" + "A" * (1 << 20), "endless": True},
     "something else without end": {"raw": "no answer\n" * 1000, "endless": True},
 }
 """What is told in the place of an answer."""
@@ -140,7 +140,9 @@ def test_a_call_ends_with_a_result_or_an_error_of_that_machine(site: Path, liar:
     assert {path.name for path in site.iterdir()} >= {"one", "two", "state"}
 
 
-@pytest.mark.parametrize("told", ["gigabytes", "something else without end", "a head without end", "a megabyte"])
+@pytest.mark.parametrize(
+    "told", ["an output without end", "something else without end", "a status without end", "a megabyte"]
+)
 def test_memory_has_a_bound(liar: Path, told: str):
     lie(liar, (".", ANSWERS[told]))
     for words in (["ls", "web1/"], ["read", "web1/t"], ["ls", "--all-machines"]):
@@ -152,7 +154,7 @@ def test_memory_has_a_bound(liar: Path, told: str):
 
 
 def test_an_answer_may_be_large_and_has_a_bound(liar: Path):
-    lie(liar, ("marker", {"raw": f"\n$NONCE 0\n{ANSWER_MOST + 1}\n0\n{ANSWER_MOST + 1}\n"}))
+    lie(liar, ("marker", ANSWERS["an output without end"]))
     with Control() as control:
         shell = control.reach("web1/")[0].machine.transport.shell
         assert len(shell("head -c 20000000 /dev/zero")[1]) == 20_000_000

@@ -684,8 +684,11 @@ class PipeTransport:
             source = '"$T/d"' if data is not None else "/dev/null"
             # nothing that was typed stays on that machine's disk: it may have been a secret
             drop = 'rm -f "$T/d"; ' if data is not None else ""
-            call = f'( {body}\n) <{source} >"$T/o{serial}" 2>"$T/e{serial}"; status=$?; {drop}'
-            call += f"reply {nonce} $status {serial} </dev/null\n"
+            begin, target, reply = f"printf '\\n{nonce}<\\n'; ", "", "reply"
+            if private:
+                begin, target, reply = "", f'>"$T/o{serial}" ', "reply_from_files"
+            call = f'{begin}( {body}\n) <{source} {target}2>"$T/e{serial}"; status=$?; {drop}'
+            call += f"{reply} {nonce} $status {serial} </dev/null\n"
             request += call.encode(errors="surrogateescape")
             seconds = max(timeout, self._start_seconds) if starts else timeout
             return StartedScript(self._shell, self._shell.begin(request, nonce.encode(), seconds))

@@ -1,13 +1,12 @@
 """One POSIX sh at the other end of a pipe: script goes down, framed answers come up.
 
-An answer is a line with an unguessable word and the exit status, three lines as `wc -c OUTPUT ERRORS` prints them,
-then those bytes. PRELUDE is what the shell over there learns first.
+An answer stands between lines with an unguessable word: `WORD<`, what was printed, `WORD STATUS`, the complaint, `WORD>`.
+PRELUDE is what the shell over there learns first.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import select
 import signal as signals
 import subprocess
@@ -32,10 +31,6 @@ ANSWER_MOST = 64 << 20
 BESIDE_MOST = 1 << 20
 """Bytes that may come before an answer and belong to none: what a login prints."""
 
-HEAD = re.compile(rb" (\d{1,3})\n *(\d{1,12})(?: [^\n]*)?\n *(\d{1,12})(?: [^\n]*)?\n[^\n]*\n")
-HEAD_MOST = 16 * 1024
-"""What follows an answer's word: the exit status, and what `wc -c` prints; bytes that it may have."""
-
 BAD_ANSWER = "bad_answer"
 """The reason of the error for an answer that no shell of ours gives."""
 
@@ -48,11 +43,10 @@ before=$(umask); umask 077; unset TMUX TMUX_PANE
 T=$(mktemp -d "${TMPDIR:-/tmp}/tmuxctl.XXXXXX") || exit 73
 trap 'rm -rf "$T"' EXIT; trap 'exit 143' HUP INT PIPE TERM
 reply() {
-  printf '\n%s %s\n' "$1" "$2"
-  if [ -s "$T/o$3" ] || [ -s "$T/e$3" ]; then
-    wc -c "$T/o$3" "$T/e$3"; cat "$T/o$3" "$T/e$3"
-  else printf '0\n0\n0\n'; fi
-  [ "$3" = 0 ] || rm -f "$T/o$3" "$T/e$3"
+  printf '\n%s %s\n' "$1" "$2"; [ ! -s "$T/e$3" ] || cat "$T/e$3"; printf '\n%s>\n' "$1"
+}
+reply_from_files() {
+  printf '\n%s<\n' "$1"; [ ! -s "$T/o$3" ] || cat "$T/o$3"; reply "$@"; rm -f "$T/o$3" "$T/e$3"
 }
 say() { printf '%s\n' "$2" >&2; exit "$1"; }
 if stat -c %f / >/dev/null 2>&1; then look() { stat -c '%f %s %Y %y/%n/' -- "$@" 2>/dev/null; }
@@ -76,8 +70,8 @@ facts() {
     *) say 82 "there is no HOME" ;;
   esac
   up=-; [ ! -r /proc/uptime ] || read -r up rest </proc/uptime
-  # the file that this very call prints to began now
-  printf '%s\n%s\n%s\n%s' "$up" "$(uname -m)" "$(look "$T/o0")" "$state"
+  # a file that was made just now tells the time
+  printf '%s\n%s\n%s\n%s' "$up" "$(uname -m)" "$(: >"$T/n"; look "$T/n")" "$state"
 }
 folder() {
   [ -d "$1" ] || mkdir -p -- "$1" || exit 82
@@ -314,7 +308,7 @@ class RemoteShell:
         self._input, self._output, self._errors = (pipe.fileno() for pipe in self._pipes)
         self._complaint = b""
         self._unsent = memoryview(prelude)
-        self._received = bytearray()
+        self._received, self._seen = bytearray(), 0
         self._turn = threading.Condition()
         self._under_way: deque[Exchange] = deque()
         self._answered = time.monotonic()
@@ -400,10 +394,11 @@ class RemoteShell:
     def _hand_out(self) -> None:
         """Give what was received to those whose answers it is."""
         found = False
-        while self._under_way and (parsed := _parse_answer(self._received, self._under_way[0].nonce)):
+        while self._under_way and (parsed := _parse_answer(self._received, self._under_way[0].nonce, self._seen)):
             self._under_way.popleft().answer, end = parsed
             del self._received[:end]
-            found = True
+            self._seen, found = 0, True
+        self._seen = len(self._received)
         if found:
             self._has_answered = True
             self._answered = time.monotonic()
@@ -481,26 +476,25 @@ class RemoteShell:
             pipe.close()
 
 
-def _parse_answer(received: bytearray, nonce: bytes) -> tuple[tuple[int, bytes, bytes], int] | None:
-    """The answer behind `nonce` and where it ends, as soon as all of it is there; what came before belongs to no call. ValueError
-    for what is no answer: a machine may send anything."""
-    start = received.find(b"\n" + nonce + b" ")
-    if start > BESIDE_MOST or (start < 0 and len(received) > BESIDE_MOST):
-        raise ValueError("it prints without end, and no answer")
-    if start < 0:
+def _parse_answer(received: bytearray, nonce: bytes, seen: int) -> tuple[tuple[int, bytes, bytes], int] | None:
+    """The answer between the lines with `nonce`, and where it ends, as soon as all of it is there; what came before belongs to no
+    call, and no end of it is in the first `seen` bytes. ValueError for what is no answer: a machine may send anything."""
+    begin, middle, end = b"\n" + nonce + b"<\n", b"\n" + nonce + b" ", b"\n" + nonce + b">\n"
+    last = received.find(end, max(0, seen - len(end)))
+    if last < 0:
+        if len(received) > ANSWER_MOST + BESIDE_MOST:
+            raise ValueError(f"its answer is larger than {ANSWER_MOST >> 20} MiB")
+        if len(received) > BESIDE_MOST and received.find(begin, 0, BESIDE_MOST) < 0:
+            raise ValueError("it prints without end, and no answer")
         return None
-    head = HEAD.match(received, start + 1 + len(nonce))
-    if head is None:
-        if received.count(b"\n", start + 1) >= 4 or len(received) - start > HEAD_MOST:
-            raise ValueError("what it answers is no answer")
-        return None
-    status, output, errors = map(int, head.groups())
-    at, end = head.end(), head.end() + output + errors
-    if output + errors > ANSWER_MOST:
-        raise ValueError(f"its answer is larger than {ANSWER_MOST >> 20} MiB")
-    if len(received) < end:
-        return None
-    return (status, bytes(received[at : at + output]), bytes(received[at + output : end])), end
+    first = received.find(begin, 0, last)
+    told = received.find(middle, first, last + 1)
+    said = received.find(b"\n", told + 1, last + 1)
+    status = bytes(received[told + len(middle) : said])
+    if min(first, told, said) < 0 or not (status.isdigit() and len(status) <= 3):
+        raise ValueError("what it answers is no answer")
+    output, errors = received[first + len(begin) : told], received[said + 1 : last]
+    return (int(status), bytes(output), bytes(errors)), last + len(end)
 
 
 def format_call(function: str, *arguments: str) -> str:
