@@ -51,6 +51,7 @@ SUBJECTS = {
     "mcp": "mcp_server.measure",
     "library": "library.measure",
     "http": "http_server.measure",
+    "far": "far.measure",
 }
 RATIOS = ("hot", "through", "onefile", "warm", "new", "ls200", "printing")
 TABLE = re.compile(r"(<!-- measured -->\n).*?(<!-- /measured -->)", re.DOTALL)

@@ -184,4 +184,4 @@ def end_all(place: Path) -> None:
     while STARTED:
         server = STARTED.pop()
         if server.process.poll() is None:
-            server.stop()
+            server.go_down()

@@ -393,6 +393,7 @@ class Told:
     def __init__(self, timing: Timing = TIMING) -> None:
         self.machine, self.transport, self.io, self.timing = self, self, self, timing
         self.listed = self.asked = 0
+        self.address = ""
         self.sessions: list[Session] | Exception = []
         self.events: list[Any] = []
 

@@ -402,11 +402,14 @@ def _write_guarded(
 
     try:
         done = type_it(None)
+        # of a write that was carried out before it is not told
+        offset = journal.end() if done.offset is None else done.offset
     except NotFound as error:
         if error.reason != "no_file":
             raise
-        done = type_it(finding.output_end(machine, pane))
-    offset = journal.end() if done.offset is None else done.offset
+        # nothing was printed yet
+        offset = finding.output_end(machine, pane)
+        done = type_it(offset)
     written = Written(pane.name, done.result, write.id, len(write.data), finding.cursor_at(pane, offset))
     before = server.renew_pane(pane, done.values) if done.values else None
     if before is None:
