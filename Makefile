@@ -84,7 +84,7 @@ STATES_NEEDS := tmux -- calcurse cfdisk=fdisk cryptsetup=cryptsetup-bin curl das
 	telnet tig units vim w3m whiptail zsh
 AGENTS_NEEDS := tmux -- bash git ip=iproute2 node=nodejs npm unshare=util-linux
 SSH_NEEDS := ssh=openssh-client sshd=openssh-server ssh-keygen=openssh-client
-MACHINES_NEEDS := tmux -- bash $(SSH_NEEDS)
+MACHINES_NEEDS := tmux -- bash bwrap=bubblewrap $(SSH_NEEDS)
 LIBRARY_NEEDS := tmux -- bash node=nodejs npm sqlite3
 PYRIGHT_PACKAGE := pyright@1.1.408
 MCP_NEEDS := tmux -- node=nodejs npm

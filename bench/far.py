@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 from place import Place, Row
@@ -99,7 +100,7 @@ def _measure_all(place: Place, servers: list[SshServer]) -> list[Row]:
 
 
 def _resident(control: Control, verb: str) -> Row:
-    far, near = (_median(lambda name=name: RESIDENT[verb](control, name)) for name in ("web1/sh", "sh"))
+    far, near = (_median(partial(RESIDENT[verb], control, name)) for name in ("web1/sh", "sh"))
     if verb == "ask":
         trips = (far - near) / ROUND_TRIP
         return Row("`ask` of a machine 50 ms away, beyond the same here", "4 round trips", f"{trips:.1f}", trips <= 4)

@@ -1,11 +1,12 @@
 """A door to a machine that lies: what sh answers there goes through it, and comes out otherwise.
 
-    python lying_door.py RULES
+    python lying_door.py RULES SHELL..
 
-RULES is a file with a list of rules as JSON, each `[pattern, lie]`: the answer to a script in which the pattern is found
-is replaced by the lie, an object with any of `output`, `complaint` (text; a surrogate stands for a byte), `status`,
-`replace` (pairs of a pattern and what takes its place in the output), and `raw`, which is sent instead of the whole answer.
-In a text `$OUTPUT` is the true output, and in `raw` `$NONCE` the word of the answer. `endless`: it is sent again and again.
+SHELL is the command that runs the true sh. RULES is a file with a list of rules as JSON, each `[pattern, lie]`: the answer
+to a script in which the pattern is found is replaced by the lie, an object with any of `output`, `complaint` (text; a
+surrogate stands for a byte), `status`, `replace` (pairs of a pattern and what takes its place in
+the output), and `raw`, which is sent instead of the whole answer. In a text `$OUTPUT` is the true output, and in `raw` `$NONCE`
+the word of the answer. `endless`: it is sent again and again.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ CALL = re.compile(rb"reply(?:_from_files)? ([0-9a-f]{24}) \$status \d+ </dev/nul
 ANSWER = re.compile(rb"\n([0-9a-f]{24})<\n(.*?)\n\1 (\d+)\n(.*?)\n\1>\n", re.DOTALL)
 
 
-def main(rules: list[tuple[str, dict[str, Any]]]) -> None:
-    shell = subprocess.Popen(["sh"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def main(rules: list[tuple[str, dict[str, Any]]], command: list[str]) -> None:
+    shell = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert shell.stdin
     assert shell.stdout
     scripts: dict[bytes, str] = {}
@@ -45,7 +46,7 @@ def pass_up(answers: BinaryIO, rules: list[tuple[str, dict[str, Any]]], scripts:
     kept = b""
     while data := os.read(answers.fileno(), 1 << 16):
         kept += data
-        while found := ANSWER.search(kept):
+        while kept.endswith(b">\n") and (found := ANSWER.search(kept)):
             kept = kept[found.end() :]
             script = scripts.pop(found[1], "")
             lie = next((lie for pattern, lie in rules if re.search(pattern, script, re.DOTALL)), {})
@@ -74,4 +75,4 @@ def answer(nonce: bytes, status: int, output: bytes, complaint: bytes, lie: dict
 
 
 if __name__ == "__main__":
-    main(json.loads(Path(sys.argv[1]).read_text()))
+    main(json.loads(Path(sys.argv[1]).read_text()), sys.argv[2:])

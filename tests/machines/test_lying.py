@@ -8,7 +8,7 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,15 +67,21 @@ OPERATIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture
-def liar(site: Path) -> Iterator[Path]:
+def liar(site: Path, needs: Callable[..., None]) -> Iterator[Path]:
     """A file of rules, by which the machine web1 lies; it has a session t, and so has web2, which does not lie."""
+    needs("bwrap")
     rules = site / "rules.json"
     rules.write_text("[]")
     for name in ("one", "two"):
         (site / name).mkdir()
     (site / "config/tmuxctl").mkdir(parents=True)
+    # what is made of its lies is carried out there: only its own folder is to suffer
+    inside = ["bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--bind", str(site), str(site)]
+    inside += ["--setenv", "TMPDIR", f"{site}/one", "--chdir", f"{site}/one", "sh"]
+    if subprocess.run([*inside, "-c", ":"], check=False, capture_output=True).returncode:
+        pytest.skip("bwrap does not work here")
     doors = {
-        "web1": ["env", "-u", "XDG_STATE_HOME", f"HOME={site}/one", sys.executable, str(DOOR), str(rules)],
+        "web1": ["env", "-u", "XDG_STATE_HOME", f"HOME={site}/one", sys.executable, str(DOOR), str(rules), *inside],
         "web2": ["env", "-u", "XDG_STATE_HOME", f"HOME={site}/two", "sh"],
     }
     tables = [f'[{name}]\ncommand = {json.dumps(words)}\nsocket = "{name}"\n' for name, words in doors.items()]
