@@ -239,7 +239,11 @@ def test_sizes_that_no_screen_has(liar: Path, told: str):
         assert "MemoryError" not in ran.errors
 
 
-@pytest.mark.parametrize("home", ["/etc", "/", "../..", "/proc/self", "relative", f"/tmp/{EVIL}", "/" + "a" * 100_000])
+@pytest.mark.parametrize(
+    "home",
+    ["/etc", "/", "../..", "/proc/self", "relative", f"/tmp/{EVIL}", "/" + "a" * 100_000],
+    ids=lambda home: ascii(home)[:20],
+)
 def test_a_home_that_is_none_changes_nothing_here(site: Path, liar: Path, home: str):
     before, etc = list_own_files(site), sorted(os.listdir("/etc"))
     # it tells where its files are, and takes no order to make a folder there
