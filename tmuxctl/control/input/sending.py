@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from tmuxctl.results import Written
 from tmuxctl.terminal.input import paste as pasting
 from tmuxctl.terminal.input.paste import CarriedOut, LastInput, Write
 from tmuxctl.terminal.tmux import lease, options, server
-from tmuxctl.terminal.tmux.lease import LeaseHolder
+from tmuxctl.terminal.tmux.lease import NO_VALUES, LeaseHolder
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport import segments
 from tmuxctl.value import Value, changed
@@ -294,8 +294,16 @@ def paste_text(
     return last_input
 
 
-def type_line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: LeaseHolder) -> LastInput:
-    """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before."""
+def type_line(
+    machine: Machine,
+    pane: Pane,
+    text: bytes,
+    offset: int,
+    holder: LeaseHolder,
+    values: Mapping[str, str | None] = NO_VALUES,
+) -> LastInput:
+    """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before. `values` of
+    options are set with it."""
     tty = machine.transport.tty(pane.tty)
     canonical = bool(tty and tty.canonical)
     pasting.check_text(text, canonical=canonical, bracketed=False, multiline=False)
@@ -303,7 +311,7 @@ def type_line(machine: Machine, pane: Pane, text: bytes, offset: int, holder: Le
     write = Write(os.urandom(8).hex(), data=text, enter=True)
     at = machine.transport.clock()
     remember = LastInput.remember(holder.pid, write.id, offset, echo, text, at)
-    pasting.carry_out(machine.io, holder, pane, write, remember)
+    pasting.carry_out(machine.io, holder, pane, write, remember, values=values)
     return LastInput.sent(write.id, offset, pane, echo, text, at)
 
 

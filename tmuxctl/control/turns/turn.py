@@ -252,6 +252,10 @@ class _Leases:
         lease.release_lease(self.io, self.holder, session, values=values)
         self._writes = False
 
+    def stopped_writing(self) -> None:
+        """Others may type again: that was done with the last line."""
+        self._writes = False
+
     def end_turn(self, session: str) -> None:
         """Let another turn begin."""
         if self._has_turn:
@@ -275,6 +279,7 @@ class _Turn:
         self.leases = _Leases(machine)
         self.counted: Sequence[str] = ("", "")
         """How many turns the session had before, and how many in a row without a sign of an answer, as its options say."""
+        self.is_counted = False
         self.decided = 0
         self.answered = "", 0.0
         self.interrupted = False
@@ -434,15 +439,19 @@ class _Turn:
     def type_lines(self, lines: list[bytes], prompt: str) -> tuple[TurnInput, Wait | None]:
         """Type the lines, each when the program is ready for it; and the end of the turn, if it came before the last."""
         sent: list[LastInput] = []
-        for line in lines:
+        for number, line in enumerate(lines, 1):
             end = self.wait_for_end(None) if sent else None
             if end and end.matched not in WAITED:
                 return TurnInput(sent[0], b"\n".join([*lines[: len(sent)], b""]), prompt), end
             if sent:
                 self._start_writing()
             look = self.steady.newest
-            sent.append(sending.type_line(self.machine, self.pane, line, look.journal, self.leases.holder))
+            # the last one counts the turn, and lets others type again
+            values = self._next_count() | {options.LEASE: None} if number == len(lines) else lease.NO_VALUES
+            sent.append(sending.type_line(self.machine, self.pane, line, look.journal, self.leases.holder, values))
             self.steady.note_input(sent[-1], count_switches(look.kernel))
+        self.is_counted = True
+        self.leases.stopped_writing()
         return TurnInput(sent[0], b"\n".join(lines), prompt), None
 
     def paste(self, text: bytes, prompt: str) -> tuple[TurnInput, Wait | None]:
@@ -579,12 +588,21 @@ class _Turn:
         return None if self.deadline is None else self.deadline - self.clock.monotonic()
 
     def count(self, typed: TurnInput) -> TurnCount:
-        """Number the turn, take back what an earlier timeout noted, and let others type again."""
-        before, misfits = (int(text) if text.isdecimal() else 0 for text in self.counted)
-        asked = format_asked(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
-        values = {options.TURN: str(before + 1), options.RECOVERY: None}
-        self.leases.change_and_stop_writing(self.pane.name, values | ({options.ASKED: asked} if asked else {}))
-        return TurnCount(before + 1, misfits)
+        """Number the turn, take back what an earlier timeout noted, and let others type again, unless its last line did."""
+        if not self.is_counted:
+            asked = (
+                format_asked(typed.first, typed.history, self.leases.holder.pid) if typed.taken is not None else None
+            )
+            values = self._next_count() | ({options.ASKED: asked} if asked else {})
+            self.leases.change_and_stop_writing(self.pane.name, values)
+        return TurnCount(self._count_before(options.TURN) + 1, self._count_before(options.MISFITS))
+
+    def _next_count(self) -> dict[str, str | None]:
+        return {options.TURN: str(self._count_before(options.TURN) + 1), options.RECOVERY: None}
+
+    def _count_before(self, option: str) -> int:
+        text = self.counted[(options.TURN, options.MISFITS).index(option)]
+        return int(text) if text.isdecimal() else 0
 
     def note_timeout(self) -> None:
         """Note that the turn took too long, so that the next one waits for it to be over."""

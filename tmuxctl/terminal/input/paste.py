@@ -7,7 +7,7 @@ ended program crashes the tmux 3.3a server; copy mode swallows input; a cooked t
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from tmuxctl.errors import Conflict, Exited, Unreachable, Usage
@@ -153,11 +153,12 @@ def carry_out(
     remember: str,
     *,
     fields: Sequence[str] = (),
+    values: Mapping[str, str | None] = lease.NO_VALUES,
     journal: Journal | None = None,
     timeout: float = 8.0,
 ) -> CarriedOut:
-    """Carry out one write in one command list, which also asks for `fields`, and with a `journal` for its end, in the place of
-    `segments.END` in `remember`.
+    """Carry out one write in one command list, which also sets `values` of options and asks for `fields`; with a `journal` for
+    its end too, which stands in the place of `segments.END` in `remember`.
 
     Raises Denied `own_session`, Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable
     `outcome_unknown` when tmux did not answer: the write may still happen, so it is never repeated here; asking again
@@ -172,7 +173,7 @@ def carry_out(
     try:
         done = io.change_and_look(
             pane.name,
-            {options.ACKNOWLEDGED: write.acknowledged, options.INPUT: remember},
+            {options.ACKNOWLEDGED: write.acknowledged, options.INPUT: remember, **values},
             _list_typing(pane, write),
             fields=fields,
             journal=journal,
