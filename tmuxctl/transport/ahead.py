@@ -14,16 +14,23 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Generic, TypeVar
 
+from tmuxctl import __version__
+from tmuxctl.errors import TmuxctlError
+from tmuxctl.state_files import write_record
 from tmuxctl.timing import TIMING
+from tmuxctl.untrusted import JSON_LIMIT, parse_record, read_file
 from tmuxctl.value import NamedTuple
 
 KNOWN_MOST = 256
 """Of so many operations on sessions the requests are known: the ones that were used last."""
 
-REQUESTS_MOST = 64
+KEPT_MOST = 32
+"""Of so many of them for later processes too."""
+
+REQUESTS_MOST = 256
 """So many requests of an operation are known."""
 
 SKIPPED_MOST = 8
@@ -34,6 +41,9 @@ SHAPE_SIZE = 120
 
 CHANGING = re.compile(r"[0-9a-f]{12,}|[0-9]+")
 """What is different each time in a request that changes something: ids, offsets, times."""
+
+LONG = 1e6
+"""Seconds that stand for any longer sleep."""
 
 MARGIN = 0.002
 """Seconds by which the shell there sleeps longer than the operation did last time: no two of its sleeps are quite the same."""
@@ -112,7 +122,7 @@ class RequestSequence(Generic[E]):
     def pause(self, seconds: float) -> E | None:
         """The operation sleeps for so long now. Where the shell there sleeps for it, the exchange whose answer comes behind that;
         else nothing that was sent before is used."""
-        self._paused += seconds
+        self._paused = min(self._paused + seconds, LONG)
         if self._sent and self._sent[0].pause >= self._paused:
             return self._sent[0].exchange
         self._forget()
@@ -190,9 +200,10 @@ def _mark(number: int) -> str:
 
 class KnownSequences(Generic[E]):
     """The requests of operations on one machine, by what is done to which session. `begin` sends a request, before which the
-    shell there sleeps for so many seconds."""
+    shell there sleeps for so many seconds. `file`: where they are kept for later processes."""
 
-    def __init__(self, begin: Callable[[str, float], E], count_changes: Callable[[], int]) -> None:
+    def __init__(self, begin: Callable[[str, float], E], count_changes: Callable[[], int], file: str = "") -> None:
+        self._file, self._loaded, self._saved = file, not file, 0
         self._begin, self._count_changes = begin, count_changes
         self._known: OrderedDict[str, Sequence[KnownRequest]] = OrderedDict()
         self._answers: OrderedDict[str, bytes] = OrderedDict()
@@ -210,6 +221,7 @@ class KnownSequences(Generic[E]):
         if self.current is not None:
             yield self.current
             return
+        self._load()
         sequence = RequestSequence(self._known.get(key, ()), self._begin, self._count_changes)
         self._threads.sequence = sequence
         try:
@@ -236,6 +248,30 @@ class KnownSequences(Generic[E]):
                     raise
             sequence.stop_assuming()
             return operation()
+
+    def _load(self) -> None:
+        """Read once what earlier processes kept. What is damaged, or of another release, is as nothing."""
+        if self._loaded:
+            return
+        self._loaded = True
+        with suppress(OSError, TmuxctlError, ValueError, KeyError, TypeError, AttributeError):
+            record = parse_record(read_file(self._file, JSON_LIMIT + 1), self._file)
+            if record["release"] != __version__:
+                return
+            for key, requests in record["known"].items():
+                self._known[key] = tuple(KnownRequest(*request) for request in requests)
+            self._answers.update({body: answer.encode("latin-1") for body, answer in record["answers"].items()})
+            self._saved = hash(tuple(self._known.items()))
+
+    def save(self) -> None:
+        """Keep for later processes what is known, where that has changed."""
+        if not self._file or not self._known or hash(tuple(self._known.items())) == self._saved:
+            return
+        known = dict(list(self._known.items())[-KEPT_MOST:])
+        asked = {request.pattern for requests in known.values() for request in requests if request.assumable}
+        answers = {body: answer.decode("latin-1") for body, answer in self._answers.items() if body in asked}
+        with suppress(OSError, TmuxctlError):
+            write_record(self._file, {"release": __version__, "known": known, "answers": answers})
 
     def assume(self, body: str) -> bytes | None:
         """What a request was answered last time, if that may be assumed now; a condition for it is to be added."""

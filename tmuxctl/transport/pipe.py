@@ -76,8 +76,10 @@ READ_MOST = 256 << 20
 COMPLAINT_MOST = 2000
 """Characters of a complaint that become a message."""
 
-READING = frozenset({"facts", "way", "folder", "place", "piece", "settings", "probe", "room", "load", "marked", "peek"})
-"""Functions over there that change nothing; and `folder`, which makes no folder twice."""
+READING = frozenset(
+    {"facts", "ready", "folder", "place", "piece", "settings", "probe", "room", "load", "marked", "peek"}
+)
+"""Functions over there that change nothing; and `ready` and `folder`, which make no folder twice."""
 
 TMUX_READING = frozenset({"capture-pane", "display-message", "list-panes", "list-sessions", "show-options"})
 """Commands of tmux that change nothing and print what they tell: some of them only with `-p`."""
@@ -113,6 +115,7 @@ class PipeTransport:
     The shell is started by the first call, and anew after one that timed out; a call that starts it takes at least
     `start_seconds` before it times out. `config` is the server's tmux.conf. `elsewhere`: programs start with the variables and
     in the folder of the shell, not of this process. `explain` makes of the end of the shell what it means.
+    `known` is a file of ours in which is kept, for later processes, what operations ask of that machine.
     """
 
     def __init__(
@@ -126,6 +129,7 @@ class PipeTransport:
         elsewhere: bool = False,
         start_seconds: float = 0.0,
         explain: Callable[[Unreachable], TmuxctlError] | None = None,
+        known: str = "",
     ) -> None:
         self.machine = machine
         self.pid: int | None = None
@@ -144,7 +148,7 @@ class PipeTransport:
         """What was last written at the end of each file without waiting for it."""
         self._changes = 0
         """How many requests were sent that may have changed something."""
-        self._sequences: KnownSequences[StartedScript] = KnownSequences(self._begin_ahead, lambda: self._changes)
+        self._sequences: KnownSequences[StartedScript] = KnownSequences(self._begin_ahead, lambda: self._changes, known)
         self._state_home = ""
         self._architecture = ""
         self._clock_offset: float | None = None
@@ -157,11 +161,8 @@ class PipeTransport:
     def home(self) -> str:
         if not self._home:
             self._has_proc()
-            parent = f"{self._state_home}/tmuxctl"
-            self._call_function("way", self._state_home)
-            self.make_folder(parent)
-            self.make_folder(f"{parent}/{self.socket}")
-            self._home = f"{parent}/{self.socket}"
+            self._call_function("ready", self.socket)
+            self._home = f"{self._state_home}/tmuxctl/{self.socket}"
         return self._home
 
     def starting_place(self) -> StartingPlace:
@@ -537,9 +538,11 @@ class PipeTransport:
         return time.time() + (self._wall_offset if self._elsewhere else 0.0)
 
     def close(self) -> None:
+        self._sequences.save()
         with self._lock:
             if self._shell:
-                self._shell.close()
+                # over a network its end takes a round trip, which nobody needs to wait for
+                self._shell.close(0.02 if self._elsewhere else 2.0)
                 self._shell = None
 
     # the pipe

@@ -78,6 +78,8 @@ folder() {
   [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] || say 77 "$1"
   case $(ls -ldn -- "$1") in drwx------*) ;; *) say 78 "$1" ;; esac
 }
+# the folders of a tmux server's files
+ready() { facts >/dev/null; way "$state" && folder "$state/tmuxctl" && folder "$state/tmuxctl/$1"; }
 # the rule of tmuxctl/ownership.py, for every name on the way to a folder
 way() (
   set -f; at=/ rest=$1 links=0 me=$(id -u); set -- $(ls -ldn /); top=$3
@@ -445,14 +447,21 @@ class RemoteShell:
             if not data:
                 return
 
-    def close(self) -> None:
-        """Let it end by itself (it then removes its temporary folder), or end it."""
+    def close(self, seconds: float) -> None:
+        """Let it end by itself (it then removes its temporary folder), and end it where that takes longer, unless it has answered
+        all that was waited for, and only has to hear that nothing more comes."""
         with self._turn:
             if self._reader is None and not self._over:
+                while self._unsent and not self._failure:
+                    os.set_blocking(self._input, True)
+                    self._write()
                 self._pipes[0].close()
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(2.0)
-        self.end()
+            self._process.wait(seconds)
+            self.end()
+            return
+        if seconds >= 1.0 or self._unsent:
+            self.end()
 
     def end(self) -> None:
         """End it with what it runs; first gently, so that it removes its temporary folder. Who waits for an answer is told."""

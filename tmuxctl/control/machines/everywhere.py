@@ -58,7 +58,7 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
 def _on(machine: Machine, name: str, look: Callable[[Machine], Any]) -> Any:
     """What this look at another machine gives, with addresses for names."""
     place = reaching.reach_machine(machine, name)
-    return addresses.carry_out(name, lambda: look(place))
+    return place.transport.carry_out("look", lambda: addresses.carry_out(name, lambda: look(place)), changes=False)
 
 
 def _to_problem(name: str, error: TmuxctlError) -> MachineProblem:

@@ -76,6 +76,7 @@ def connect(entry: MachineEntry, settings: Settings, timing: MachineTiming) -> P
         elsewhere=True,
         start_seconds=timing.start_seconds,
         explain=explain,
+        known=f"{ssh.runtime_folder('known')}/{entry.name}.json",
     )
 
 

@@ -119,11 +119,16 @@ def control_options() -> tuple[str, ...]:
 
 
 def control_folder() -> str:
-    """The folder of the control sockets, made; Denied where it is not ours alone: whoever could put a socket there would be
-    given what is typed."""
+    """The folder of the control sockets, made; Denied as `runtime_folder`: whoever could put a socket there would be given what is
+    typed."""
+    return runtime_folder("ssh")
+
+
+def runtime_folder(kind: str) -> str:
+    """A folder for what lasts as long as the user is logged in, made; Denied where it is not ours alone."""
     runtime = os.environ.get("XDG_RUNTIME_DIR", "")
     above = os.path.join(runtime, "tmuxctl") if runtime.startswith("/") else f"/tmp/tmuxctl-{os.getuid()}"
-    folder = os.path.join(above, "ssh")
+    folder = os.path.join(above, kind)
     try:
         refuse_unsafe_parent(above)
         make_private_folder(above)
