@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.ahead import KnownSequences
 
@@ -159,3 +163,67 @@ def test_a_word_that_was_sent_in_vain_is_replaced():
         sent, renewed = sequence.renew_words(other)
         assert word not in sent
         assert sent == f"other fields {renewed[word]}"
+
+
+class LaterProcess(Machine):
+    """One that finds what an earlier one kept."""
+
+    def __init__(self, file: str) -> None:
+        super().__init__()
+        self.sequences = KnownSequences(self.begin, lambda: self.changes, file)
+
+
+def test_a_later_process_knows_what_was_asked(tmp_path: Path):
+    file = str(tmp_path / "web1.json")
+    first = LaterProcess(file)
+    sent_at_first(first, "a", "b", "c")
+    first.sequences.keep_answer("b", b"\xff\0")
+    first.sequences.save()
+    assert sent_at_first(LaterProcess(file), "a", "b", "c") == [3, 3, 3]
+
+
+def test_what_is_kept_is_written_where_it_changed(tmp_path: Path):
+    file = tmp_path / "web1.json"
+    for sent, changes in ((("a", "b"), True), (("a", "b"), False), (("a", "c"), True)):
+        before = file.stat().st_ino if file.exists() else 0
+        process = LaterProcess(str(file))
+        sent_at_first(process, *sent)
+        process.sequences.save()
+        assert (file.stat().st_ino != before) is changes
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "[]", "{}", '{"release": "0", "known": {}, "answers": {}}', '{"known": {"screen sh": [[1]]}}']
+)
+def test_a_damaged_file_is_as_none(tmp_path: Path, kept: str):
+    file = tmp_path / "web1.json"
+    file.write_text(kept)
+    process = LaterProcess(str(file))
+    assert sent_at_first(process, "a", "b") == [1, 2]
+    process.sequences.save()
+    assert sent_at_first(LaterProcess(str(file)), "a", "b") == [2, 2]
+
+
+def test_what_was_assumed_and_not_tested_is_asked_for():
+    machine = Machine()
+    for answer in ("old", "new"):
+        asked: list[str] = []
+
+        def send(answer: str = answer, asked: list[str] = asked) -> str:
+            sequence = machine.sequences.current
+            assert sequence
+            if (known := machine.sequences.assume("settings")) is not None:
+                sequence.note("settings", reads=True, assumable=True)
+                sequence.assumed.append("a condition")
+            else:
+                sequence.follow("settings", True, True)
+                machine.sequences.keep_answer("settings", answer.encode())
+                known = answer.encode()
+            asked.append(known.decode())
+            if len(asked) == 1 and answer == "new":
+                raise RuntimeError("of what is no longer so")
+            sequence.follow("write", False)
+            return known.decode()
+
+        assert machine.sequences.carry_out("send sh", send) == answer
+    assert asked == ["old", "new"]

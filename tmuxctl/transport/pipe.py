@@ -542,7 +542,7 @@ class PipeTransport:
         with self._lock:
             if self._shell:
                 # over a network its end takes a round trip, which nobody needs to wait for
-                self._shell.close(0.02 if self._elsewhere else 2.0)
+                self._shell.close(0.0 if self._elsewhere else 2.0)
                 self._shell = None
 
     # the pipe

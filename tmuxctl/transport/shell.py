@@ -82,7 +82,25 @@ folder() {
 ready() { facts >/dev/null; way "$state" && folder "$state/tmuxctl" && folder "$state/tmuxctl/$1"; }
 # the rule of tmuxctl/ownership.py, for every name on the way to a folder
 way() (
-  set -f; at=/ rest=$1 links=0 me=$(id -u); set -- $(ls -ldn /); top=$3
+  # most often nothing on the way is a link or has a strange name: then one look is enough
+  set -f; IFS=/; at= list=/ me=$(id -u)
+  for name in $1; do
+    [ -n "$name" ] || continue
+    at=$at/$name; case $name in .|..|*[!A-Za-z0-9._-]*) list=; break ;; esac
+    [ ! -L "$at" ] || { list=; break; }
+    [ -e "$at" ] || break
+    list="$list $at"
+  done
+  unset IFS
+  [ -n "$list" ] && LC_ALL=C ls -ldn -- $list | {
+    read -r mode count top rest; good=true
+    while read -r mode count owner rest; do
+      case " 0 $me $top " in *" $owner "*) ;; *) good=false ;; esac
+      case $mode in ?????-??-*|?????????[tT]*) ;; *) good=false ;; esac
+    done
+    $good
+  } && exit 0
+  set -f; at=/ rest=$1 links=0; set -- $(ls -ldn /); top=$3
   while [ -n "$rest" ]; do
     name=${rest%%/*}
     case $rest in */*) rest=${rest#*/} ;; *) rest= ;; esac

@@ -29,6 +29,9 @@ from tmuxctl.vocabulary import EvidenceKind
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
+GONE = frozenset({"lost", "no_server"})
+"""Why a server is not reached that has died."""
+
 MANY = 32
 """Who follows more sessions than this is told of each a little later: looks take half a millisecond each (measured)."""
 
@@ -177,10 +180,11 @@ class _One:
         """Look once and tell what changed; False when there is nothing more to come."""
         try:
             held = self.steady.observe()
-        except (NotFound, Unreachable, Exited) as error:
-            if error.reason == "backend_timeout":
-                return True
+        except (NotFound, Exited):
             return self._gone()
+        except Unreachable as error:
+            # where the machine is not reached, nothing is known of the session
+            return self._gone() if error.reason in GONE else True
         verdict = self.steady.verdict
         if held:
             self._tell(verdict)
@@ -214,7 +218,9 @@ class _One:
             self.pane = self.steady.observer.pane = finding.find_session(self.machine, self.pane.id)
             return True
         except (NotFound, Unreachable, Exited) as error:
-            lost = error.reason in ("lost", "no_server")
+            lost = error.reason in GONE
+            if isinstance(error, Unreachable) and not lost:
+                return True
         verdict = _lost(State.LOST if lost else State.EXITED)
         self._tell(verdict)
         return False
