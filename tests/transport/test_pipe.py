@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -258,3 +259,27 @@ def test_what_ps_prints_is_read() -> None:
     assert (us.parent, us.group) == (os.getppid(), os.getpgrp())
     assert us.started > 1_600_000_000
     assert parse_ps("  PID nonsense\n1 2 3 S Xyz Abc 99 99:99:99 2026 sh\n") == []
+
+
+def test_of_a_file_that_grows_the_bytes_that_are_asked_for_are_told(pipe: PipeTransport, place: Path) -> None:
+    path, written = f"{place}/journal", b""
+    numbers = random.Random(1)
+    for _ in range(60):
+        piece = numbers.randbytes(numbers.choice([0, 1, 40, 70_000, 400_000]))
+        with open(path, "ab") as file:
+            file.write(piece)
+        written += piece
+
+        def read(written: bytes = written) -> None:
+            pipe.names(str(place))
+            for _ in range(2):
+                offset = numbers.choice(
+                    [0, len(written) // 2, max(0, len(written) - 60), len(written), len(written) + 5]
+                )
+                limit = numbers.choice([None, 0, 10, 5000, 300_000])
+                expected = written[offset:][:limit]
+                assert pipe.read_grown(path, offset, limit) == expected, (offset, limit)
+
+        # the second time what is asked for is sent ahead
+        pipe.carry_out("read it", read)
+        pipe.carry_out("read it", read)

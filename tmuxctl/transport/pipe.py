@@ -401,29 +401,32 @@ class PipeTransport:
             if not begin <= offset <= begin + len(known):
                 begin, known = offset, b""
             self._grown[path] = begin, known
+        whole = False
         if limit is None or offset + limit > begin + len(known):
-            begin, known = self._read_rest(path, offset)
-        found = known[offset - begin :][:limit]
-        if len(known) >= REST_BYTES and (limit is None or len(found) < limit):
-            # there may be more than was asked for at once
+            begin, known, whole = self._read_rest(path, offset)
+        found = known[offset - begin :][:limit] if begin <= offset else b""
+        if limit is None and whole:
+            return found
+        if limit is None or (len(found) < limit and not whole):
+            # there may be more than was asked for at once, or it was asked for from another place on
             found += self.read(path, offset + len(found), None if limit is None else limit - len(found))
         return found
 
-    def _read_rest(self, path: str, offset: int) -> tuple[int, bytes]:
-        """Ask for what a file has behind what is known of it; from where on it is known then, `offset` at most, and the bytes."""
+    def _read_rest(self, path: str, offset: int) -> tuple[int, bytes, bool]:
+        """Ask for what a file has behind what is known of it; from where on it is known then, the bytes, and whether those from
+        `offset` on are all that there are."""
         status, told, complaint = self._run_script(REST + path, reads=True)
         if status:
-            raise _script_error(status, complaint.decode(errors="replace").strip())
+            raise _script_error(status, _decode_complaint(complaint))
         first, _, more = told.partition(b"\n")
         start = int(first)
         with self._lock:
             begin, known = self._grown.get(path, (offset, b""))
-            if begin <= start <= begin + len(known) and begin <= offset:
+            if begin <= start <= begin + len(known):
                 known = max(known, known[: start - begin] + more, key=len)
             elif start <= offset:
                 begin, known = start, more
-            else:
-                begin, known = offset, b""
+            whole = begin <= offset and start <= begin + len(known) and len(more) < REST_BYTES
             if len(known) > REST_KEPT:
                 dropped = max(0, min(len(known) - REST_KEPT, offset - begin))
                 begin, known = begin + dropped, known[dropped:]
@@ -431,7 +434,7 @@ class PipeTransport:
             self._grown.move_to_end(path)
             while len(self._grown) > GROWN_MOST:
                 self._grown.popitem(last=False)
-        return begin, known
+        return begin, known, whole
 
     def _ask_for_rest(self, path: str) -> str:
         """The script that prints what is not known yet of a file that grows."""
