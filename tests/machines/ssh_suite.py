@@ -63,8 +63,6 @@ REFUSED = {
     "plugins/test_env.py::test_a_restored_session": PLUGIN,
     "plugins/test_env.py::test_the_variables_of_one_session": PLUGIN,
     "plugins/test_sandbox": PLUGIN,
-    "plugins/test_scratchpad": PLUGIN,
-    "plugins/test_worktree": PLUGIN,
 }
 """Tests that cannot hold on another machine, by the beginning of their ids in tests/, and why."""
 
