@@ -38,6 +38,7 @@ PANES = "panes of other tmux servers cannot be named there"
 VARIABLE = "a variable of the caller goes to no other machine"
 WRITER = "a pid means nothing there: what a dead writer held ends with its time"
 LOCAL = "it is about LocalTransport"
+ENTER = "Enter comes later over ssh than the program takes for a part of a pasted text"
 PLUGIN = "the plugin works on files of the caller's machine"
 
 REFUSED = {
@@ -59,6 +60,7 @@ REFUSED = {
     "control/test_typing.py::test_a_caller_neither_types": "a caller runs in no session of another machine",
     "control/test_faults.py::test_a_process_that_is_stopped_while_it_opens_a_client": LOCAL,
     "control/test_profile_check.py::test_nothing_is_left": "the shell there has a temporary folder, here in the same home",
+    "control/test_submitting.py::test_where_enter_made_a_new_line": ENTER,
     "control/test_candidates.py::test_both_work_in_the_worktree": PLUGIN,
     "plugins/test_env.py::test_a_restored_session": PLUGIN,
     "plugins/test_env.py::test_the_variables_of_one_session": PLUGIN,
