@@ -283,3 +283,53 @@ def test_of_a_file_that_grows_the_bytes_that_are_asked_for_are_told(pipe: PipeTr
         # the second time what is asked for is sent ahead
         pipe.carry_out("read it", read)
         pipe.carry_out("read it", read)
+
+
+def test_what_is_written_without_waiting_is_written_and_its_size_told_later(pipe: PipeTransport, place: Path) -> None:
+    path, sizes = f"{place}/notes", []
+    for _ in range(4):
+        with pipe.without_answer():
+            sizes.append(pipe.append(path, b"12345"))
+        pipe.names(str(place))
+    assert sizes == [0, 5, 10, 15]
+    assert Path(path).read_bytes() == b"12345" * 4
+
+
+def test_what_is_not_waited_for_tests_nothing_that_was_assumed(pipe: PipeTransport, place: Path) -> None:
+    leader, follower = os.openpty()
+    path, echoes = os.ttyname(follower), []
+
+    def look() -> bool | None:
+        tty = pipe.tty(path)
+        with pipe.without_answer():
+            pipe.append(f"{place}/notes", b"x")
+        return tty and tty.echo
+
+    for echo in (True, True, False, True):
+        subprocess.run(["stty", "echo" if echo else "-echo"], stdin=follower, check=True)
+        echoes.append(pipe.carry_out("look", look))
+    os.close(leader)
+    os.close(follower)
+    assert echoes == [True, True, False, True]
+
+
+def test_a_change_is_made_where_what_was_assumed_holds_and_else_with_what_is_so(
+    pipe: PipeTransport, place: Path
+) -> None:
+    leader, follower = os.openpty()
+    path, file, asked = os.ttyname(follower), place / "told", []
+
+    def write() -> None:
+        tty = pipe.tty(path)
+        assert tty
+        asked.append(tty.echo)
+        pipe.append(str(file), b"echo\n" if tty.echo else b"none\n")
+
+    for echo in (True, True, False, False):
+        subprocess.run(["stty", "echo" if echo else "-echo"], stdin=follower, check=True)
+        pipe.carry_out("write", write)
+    os.close(leader)
+    os.close(follower)
+    assert file.read_text() == "echo\necho\nnone\nnone\n"
+    # once more where it was no longer so
+    assert asked == [True, True, True, False, False]

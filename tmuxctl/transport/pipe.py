@@ -141,10 +141,11 @@ class PipeTransport:
         self._shell: RemoteShell | None = None
         self._serial = 0
         self._threads = threading.local()
-        """`posts`: whether what changes something is not waited for in this thread."""
+        """`posts`: whether what changes something is not waited for in this thread, and `posted` the last that was not; `changed`:
+        whether its operation has changed something, or only looks; `until`: how long it is patient."""
         self._grown: OrderedDict[str, tuple[int, bytes]] = OrderedDict()
         """What is known of files that only grow: from which offset on, and their bytes."""
-        self._posted: dict[str, StartedScript] = {}
+        self._posted: OrderedDict[str, StartedScript] = OrderedDict()
         """What was last written at the end of each file without waiting for it."""
         self._changes = 0
         """How many requests were sent that may have changed something."""
@@ -350,11 +351,14 @@ class PipeTransport:
         self._call_function("put", path, f"{mode:o}", os.urandom(6).hex(), "durable" if durable else "", data=data)
 
     def append(self, path: str, data: bytes) -> int:
-        before = self._posted.get(path)
-        size = self._call_function("append", path, data=data)
-        if size:
+        if size := self._call_function("append", path, data=data):
             return int(size)
-        status, told, _ = before.exchange.answer or (1, b"", b"") if before else (1, b"", b"")
+        # it was not waited for; what the one before was answered is there by now
+        before = self._posted.pop(path, None)
+        self._posted[path] = self._threads.posted
+        while len(self._posted) > GROWN_MOST:
+            self._posted.popitem(last=False)
+        status, told, _ = (before and before.exchange.answer) or (1, b"", b"")
         return 0 if status else int(told)
 
     def make_folder(self, path: str) -> None:
@@ -656,14 +660,20 @@ class PipeTransport:
         self._threads.changed = True
         now = self.clock() if self._clock_offset is not None else self.wall()
         conditions = [format_call("before", str(math.ceil(now + timeout) + 1))]
-        if sequence:
+        if sequence and not self._posts:
             conditions += [f"{{ {condition} || exit {OTHER}; }}" for condition in sequence.assumed]
             sequence.assumes, sequence.assumed = False, []
         return "\n".join([*conditions, body])
 
+    @property
+    def _posts(self) -> bool:
+        """Whether what changes something is not waited for in this thread."""
+        return bool(getattr(self._threads, "posts", False))
+
     def _answer(self, began: StartedScript, timeout: float, reads: bool) -> tuple[int, bytes, bytes]:
         """The answer to a script that was sent just now; none of one that is not waited for."""
-        if not reads and getattr(self._threads, "posts", False):
+        if not reads and self._posts:
+            self._threads.posted = began
             return 0, b"", b""
         answer = self._finish(began, timeout)
         if not reads and answer[0] == OTHER:
