@@ -181,7 +181,7 @@ def test_a_file_without_end_is_not_read_to_its_end(liar: Path):
 NAMES = ["../x", "web2/t", "web1/web2/t", "a\nb", f"x{EVIL}", "x; touch owned", "$(touch owned)", "-x", "A" * (1 << 20)]
 
 
-@pytest.mark.parametrize("name", NAMES, ids=ascii)
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[:20])
 def test_a_name_that_none_of_its_sessions_can_have_is_not_told(site: Path, liar: Path, name: str):
     lie(liar, (f"{LISTING}|display-message", {"replace": [[r"\bt(?=[0-9a-f]{16})", name]]}))
     ran = tmuxctl("ls", "--all-machines", "-q")

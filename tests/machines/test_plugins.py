@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -155,7 +156,7 @@ def test_two_at_once_over_there_get_one_worktree(site: Path, web1: SshServer, sh
     words = ("new", "--cwd", "shop", "--worktree", "fix", "--json")
     running = [
         subprocess.Popen(
-            ["python", "-m", "tmuxctl", *words, f"web1/{name}", "--", "cat"],
+            [sys.executable, "-m", "tmuxctl", *words, f"web1/{name}", "--", "cat"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for name in ("a", "b")
