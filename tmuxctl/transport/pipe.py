@@ -238,13 +238,7 @@ class PipeTransport:
     def run(
         self, commands: Sequence[Command], *, buffer: tuple[str, bytes] | None = None, timeout: float = 8.0
     ) -> bytes:
-        deadline = time.monotonic() + timeout
-        try:
-            return self._run_list(commands, buffer, timeout)
-        except Unreachable as error:
-            if error.reason != "no_server" or not self._revive_server(deadline):
-                raise
-        return self._run_list(commands, buffer, max(0.1, deadline - time.monotonic()))
+        return self._run_or_revive(commands, buffer, timeout)
 
     def run_at_end(
         self,
@@ -254,15 +248,19 @@ class PipeTransport:
         buffer: tuple[str, bytes] | None = None,
         timeout: float = 8.0,
     ) -> tuple[int, bytes]:
+        end, _, printed = self._run_or_revive(commands, buffer, timeout, journal).partition(b"\n")
+        return int(end), printed
+
+    def _run_or_revive(
+        self, commands: Sequence[Command], buffer: tuple[str, bytes] | None, timeout: float, journal: str | None = None
+    ) -> bytes:
         deadline = time.monotonic() + timeout
         try:
-            printed = self._run_list(commands, buffer, timeout, journal)
+            return self._run_list(commands, buffer, timeout, journal)
         except Unreachable as error:
             if error.reason != "no_server" or not self._revive_server(deadline):
                 raise
-            printed = self._run_list(commands, buffer, max(0.1, deadline - time.monotonic()), journal)
-        end, _, printed = printed.partition(b"\n")
-        return int(end), printed
+        return self._run_list(commands, buffer, max(0.1, deadline - time.monotonic()), journal)
 
     def create(self, commands: Sequence[Command], *, timeout: float = 20.0) -> bytes:
         deadline = time.monotonic() + timeout
