@@ -56,6 +56,14 @@ def test_the_second_time_all_is_sent_at_once():
     assert sent_at_first(machine, "a", "b", key="screen other") == [1, 2]
 
 
+def test_it_is_sent_before_the_operation_has_come_to_its_first_question():
+    machine = Machine()
+    sent_at_first(machine, "a", "b")
+    with machine.sequences.operation("screen sh"):
+        assert machine.sent == ["a", "b"] * 2
+        assert machine.ask("a") == (2, "a")
+
+
 def test_what_is_left_out_or_new_keeps_the_order():
     machine = Machine()
     sent_at_first(machine, "a", "b", "c", "d")

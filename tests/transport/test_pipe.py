@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -293,6 +294,52 @@ def test_what_is_written_without_waiting_is_written_and_its_size_told_later(pipe
         pipe.names(str(place))
     assert sizes == [0, 5, 10, 15]
     assert Path(path).read_bytes() == b"12345" * 4
+
+
+def test_what_is_not_waited_for_is_done_though_nobody_reads_its_answer_any_more(place: Path) -> None:
+    posting = """if True:
+        import sys
+        from tmuxctl.transport.pipe import PipeTransport
+        pipe = PipeTransport(elsewhere=True)
+        pipe.names("/")
+        with pipe.without_answer():
+            pipe.shell("until [ -e gone ]; do sleep 0.01; done")
+            pipe.append(sys.argv[1], b"1")
+            pipe.append(sys.argv[1], b"2")
+        pipe.close()
+    """
+    notes = place / "notes"
+    subprocess.run([sys.executable, "-c", posting, str(notes)], cwd=place, check=True, timeout=60)
+    (place / "gone").touch()
+    until(lambda: notes.exists() and notes.read_bytes() == b"12")
+    until(lambda: not leftovers(place))
+
+
+def test_what_is_asked_for_around_a_note_that_is_not_waited_for_is_sent_at_once(
+    pipe: PipeTransport, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+    begin = PipeTransport._begin
+
+    def count(self: PipeTransport, body: str, *arguments: Any, **options: Any) -> Any:
+        sent.append(body)
+        return begin(self, body, *arguments, **options)
+
+    pipe.clock()
+    monkeypatch.setattr(PipeTransport, "_begin", count)
+
+    def look() -> list[int]:
+        before, counts = len(sent), []
+        for name in ("a", "b"):
+            pipe.files(f"{place}/{name}")
+            counts.append(len(sent) - before)
+            with pipe.without_answer():
+                pipe.append(f"{place}/notes", b"x")
+        return counts
+
+    assert pipe.carry_out("look", look) == [1, 3]
+    # both are sent before the operation begins, and beside them the note alone
+    assert pipe.carry_out("look", look) == [0, 1]
 
 
 def test_what_is_not_waited_for_tests_nothing_that_was_assumed(pipe: PipeTransport, place: Path) -> None:

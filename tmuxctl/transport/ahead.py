@@ -3,7 +3,7 @@ once, so that it takes one round trip and not one for each question.
 
 Only requests that change nothing are sent so. An answer is used for the very same request, in the same order, and never
 once anything was changed by this process since, or once the operation has slept: it sees no more and nothing older than
-on a machine that is near.
+on a machine that is near. What is not waited for, as no answer depends on it, counts as no change.
 """
 
 from __future__ import annotations
@@ -151,6 +151,10 @@ class RequestSequence(Generic[E]):
         """Note a request that was sent just now, and send those ahead that came behind it last time, up to the next change or
         sleep."""
         self.note(body, reads, assumable)
+        self.send_ahead()
+
+    def send_ahead(self) -> None:
+        """Send what comes next, as it was the last time, up to the next change or sleep."""
         now, changes = time.monotonic(), self._count_changes()
         for known in self._before[self._place :]:
             if not known.reads or known.pause > TIMING.machine.pause_seconds:
@@ -225,6 +229,10 @@ class KnownSequences(Generic[E]):
         sequence = RequestSequence(self._known.get(key, ()), self._begin, self._count_changes)
         self._threads.sequence = sequence
         try:
+            if not sequence.assumes:
+                # what is wrong with the way there is told by the first request itself
+                with suppress(TmuxctlError):
+                    sequence.send_ahead()
             yield sequence
         finally:
             self._threads.sequence = None

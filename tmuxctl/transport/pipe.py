@@ -142,7 +142,8 @@ class PipeTransport:
         self._serial = 0
         self._threads = threading.local()
         """`posts`: whether what changes something is not waited for in this thread, and `posted` the last that was not; `changed`:
-        whether its operation has changed something, or only looks; `until`: how long it is patient."""
+        whether its operation has changed something, or only looks; `until`: how long it is patient; `sent`: when the last request
+        that was answered was sent."""
         self._grown: OrderedDict[str, tuple[int, bytes]] = OrderedDict()
         """What is known of files that only grow: from which offset on, and their bytes."""
         self._posted: OrderedDict[str, StartedScript] = OrderedDict()
@@ -462,9 +463,9 @@ class PipeTransport:
         asked = [word for pid, path in dict.fromkeys(panes) for word in (str(pid), path)]
         numbers = {name: str(number) for number, name in calls.load_call_names(self._architecture).items()}
         sets = [" ".join(numbers.get(name, "") for name in names) for names in (calls.POLLS, calls.SELECTS)]
-        sent = time.monotonic()
         printed = self._call_function("probe", level if proc else "tty", *sets, *asked)
-        at = (sent + time.monotonic()) / 2 + (self._clock_offset or 0.0)
+        # what was sent ahead is older than it seems
+        at = (self._threads.sent + time.monotonic()) / 2 + (self._clock_offset or 0.0)
         files = snapshot.Snapshot(self._architecture, printed)
         now = ENTRY.match(printed)
         wall = _parse_time(now[3], now[4]) if now else time.time()
@@ -625,7 +626,8 @@ class PipeTransport:
         asked = body if reads else self._limit(body, sequence, timeout)
         began: StartedScript | None = None
         try:
-            if sequence is None:
+            if sequence is None or (self._posts and not reads):
+                # what nothing depends on makes no answer untrue that was asked for before
                 began = self._begin(asked, data, private, reads, timeout)
                 return self._answer(began, timeout, reads)
             began = sequence.take(body, reads, holds is not None)
@@ -685,7 +687,7 @@ class PipeTransport:
     ) -> StartedScript:
         """Send a script, and start the shell that it is for if there is none."""
         with self._lock:
-            self._changes += not reads
+            self._changes += not (reads or self._posts)
             self._serial += private
             nonce, serial = os.urandom(12).hex(), self._serial if private else 0
             starts = self._shell is None or self._shell.ended
@@ -701,7 +703,7 @@ class PipeTransport:
             begin, target, reply = f"printf '\\n{nonce}<\\n'; ", "", "reply"
             if private:
                 begin, target, reply = "", f'>"$T/o{serial}" ', "reply_from_files"
-            call = f'{begin}( {body}\n) <{source} {target}2>"$T/e{serial}"; status=$?; {drop}'
+            call = f'{begin}( trap - PIPE; {body}\n) <{source} {target}2>"$T/e{serial}"; status=$?; {drop}'
             call += f"{reply} {nonce} $status {serial} </dev/null\n"
             request += call.encode(errors="surrogateescape")
             seconds = max(timeout, self._start_seconds) if starts else timeout
@@ -720,6 +722,7 @@ class PipeTransport:
         """Wait for a script's answer. The shell is ended where that does not come in time; not for one that is behind others."""
         shell, exchange = began
         try:
+            self._threads.sent = exchange.sent
             return shell.finish(exchange, max(timeout, exchange.seconds))
         except BaseException as error:
             if shell.is_stuck(exchange) or not isinstance(error, TimeoutError):

@@ -41,7 +41,7 @@ STRANGE, OPEN, UNMADE, LATE, OTHER = 80, 81, 82, 83, 84
 PRELUDE = r"""
 before=$(umask); umask 077; unset TMUX TMUX_PANE
 T=$(mktemp -d "${TMPDIR:-/tmp}/tmuxctl.XXXXXX") || exit 73
-trap 'rm -rf "$T"' EXIT; trap 'exit 143' HUP INT PIPE TERM
+trap 'rm -rf "$T"' EXIT; trap 'exit 143' HUP INT TERM; trap '' PIPE
 reply() {
   printf '\n%s %s\n' "$1" "$2"; [ ! -s "$T/e$3" ] || cat "$T/e$3"; printf '\n%s>\n' "$1"
 }
@@ -300,11 +300,11 @@ start() {
 
 
 class Exchange:
-    """One request under way, and its answer once that is there: exit status, output, complaint. `seconds`: how long the shell may
-    be at it."""
+    """One request under way since `sent` (monotonic), and its answer once that is there: exit status, output, complaint.
+    `seconds`: how long the shell may be at it."""
 
     def __init__(self, nonce: bytes, seconds: float) -> None:
-        self.nonce, self.seconds = nonce, seconds
+        self.nonce, self.seconds, self.sent = nonce, seconds, time.monotonic()
         self.answer: tuple[int, bytes, bytes] | None = None
 
 
