@@ -43,8 +43,11 @@ def _make_machine(here: Machine, entry: MachineEntry) -> Machine:
     transport = connect(entry, settings, here.timing.machine)
 
     def sleep(seconds: float) -> None:
-        if not transport.pause(seconds):
-            here.clock.sleep(seconds)
+        began = here.clock.monotonic()
+        if transport.pause(seconds):
+            # where answers come at once it was not so long here
+            seconds = max(0.0, seconds - (here.clock.monotonic() - began))
+        here.clock.sleep(seconds)
 
     return Machine(
         transport,

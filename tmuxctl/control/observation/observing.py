@@ -340,6 +340,12 @@ class StabilityTracker:
     def sleep(self, watch: Watch, longest: float) -> bool:
         """Sleep until a look is due, something happens or `longest` seconds have passed; True if something happened. What
         belongs together comes within a moment, and one look is enough for it."""
+        if self.machine.address and self.seconds_until_due() <= self.timing.pause_seconds:
+            # over a network it takes as long to ask whether anything happened as to look
+            if not self._is_input_new:
+                self.clock.sleep(min(longest, self.timing.pause_seconds))
+            self._is_input_new = False
+            return False
         began = self.clock.monotonic()
         answered = self._is_input_new and self.observer.journal.end() != self._journal_end
         if not answered and not watch.wait(min(longest, self.seconds_until_due())):
