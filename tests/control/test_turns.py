@@ -16,11 +16,14 @@ from programs import SHELL, program
 
 from tmuxctl import errors
 from tmuxctl.control import Control
+from tmuxctl.control.input import sending
 from tmuxctl.control.input.deciding import find_option, parse_policies
 from tmuxctl.errors import Conflict, Exited, Usage
 from tmuxctl.model import State
 from tmuxctl.results import Asking, Option
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.processes.process import find_tree
+from tmuxctl.terminal.tmux.server import read_pane
 from tmuxctl.vocabulary import InputKind
 
 
@@ -98,6 +101,32 @@ def test_two_askers_do_not_mix(control: Control, another: Callable[[], Control])
     for thread in threads:
         thread.join()
     assert found == {"a": "a", "b": "b", "c": "c"}
+
+
+def test_what_another_types_after_the_look_is_over_before_the_turn_types(
+    control: Control, another: Callable[[], Control], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control.new("s", SHELL)
+    control.ask("s", b"echo before")
+    others, type_line = [b"sleep 0.4; echo other"], sending.type_line
+
+    def type_later(*arguments: Any, **options: Any) -> LastInput:
+        while others:
+            another().send("s", others.pop())
+        return type_line(*arguments, **options)
+
+    monkeypatch.setattr(sending, "type_line", type_later)
+    found = control.ask("s", b"echo ours")
+    assert (found.answer, found.turn) == ("ours", 2)
+    rows = control.screen("s").text.split("\n")
+    assert rows.index("other") < rows.index("ours")
+
+
+def test_each_line_of_a_turn_is_typed_once(control: Control) -> None:
+    control.new("s", SHELL)
+    found = control.ask("s", b"echo one\necho two\necho three")
+    assert [row for row in found.answer.split("\n") if "echo" not in row] == ["one", "two", "three"]
+    assert not read_pane(control.machine.io, "s").lease
 
 
 def test_the_end_of_the_program_is_a_result(control: Control) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import islice
+from typing import Any
 
 import pytest
 from machines.conftest import tmuxctl
@@ -15,6 +16,7 @@ from tmuxctl.control.sessions import finding
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.model import State
 from tmuxctl.terminal.tmux import lease
+from tmuxctl.transport.pipe import PipeTransport
 
 
 def test_the_machine_has_no_python(far: Control):
@@ -37,6 +39,32 @@ def test_a_session_there_is_started_asked_and_ended(far: Control, web1: SshServe
     ended = far.call("kill", {"session": ["web1/build"]})
     assert [one.session for one in ended.killed] == ["web1/build"]
     assert not far.call("ls", {"machine": "web1"}).sessions
+
+
+def test_turns_there_are_typed_once_each_and_wait_for_few_answers(far: Control, monkeypatch: pytest.MonkeyPatch):
+    asked, begin, begin_ahead = [0], PipeTransport._begin, PipeTransport._begin_ahead
+
+    def count(self: PipeTransport, *arguments: Any, **options: Any) -> Any:
+        asked[0] += not self._posts
+        return begin(self, *arguments, **options)
+
+    def count_not(self: PipeTransport, *arguments: Any) -> Any:
+        asked[0] -= 1
+        return begin_ahead(self, *arguments)
+
+    monkeypatch.setattr(PipeTransport, "_begin", count)
+    monkeypatch.setattr(PipeTransport, "_begin_ahead", count_not)
+    far.new("web1/sh", ("bash", "--norc"))
+    waited = []
+    for number in range(1, 9):
+        asked[0] = 0
+        found = far.ask("web1/sh", f"echo {number}".encode())
+        assert (found.answer, found.turn) == (str(number), number)
+        waited.append(asked[0])
+    # what is asked for before the text is sent ahead, and what comes behind it too
+    assert min(waited) <= 2
+    rows = far.screen("web1/sh").text.split("\n")
+    assert [row for row in rows if row.isdecimal()] == [str(number) for number in range(1, 9)]
 
 
 def test_its_files_are_there_and_none_are_here(far: Control, web1: SshServer):

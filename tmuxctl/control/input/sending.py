@@ -18,6 +18,7 @@ from tmuxctl.terminal.input import paste as pasting
 from tmuxctl.terminal.input.paste import CarriedOut, LastInput, Write
 from tmuxctl.terminal.tmux import lease, options, server
 from tmuxctl.terminal.tmux.lease import NO_VALUES, LeaseHolder
+from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport import segments
 from tmuxctl.value import Value, changed
@@ -301,9 +302,10 @@ def type_line(
     offset: int,
     holder: LeaseHolder,
     values: Mapping[str, str | None] = NO_VALUES,
+    touched: Sequence[Condition] = (),
 ) -> LastInput:
     """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before. `values` of
-    options are set with it."""
+    options are set with it. Conflict `leased` if another writer may type, or was there (`touched`)."""
     tty = machine.transport.tty(pane.tty)
     canonical = bool(tty and tty.canonical)
     pasting.check_text(text, canonical=canonical, bracketed=False, multiline=False)
@@ -311,7 +313,7 @@ def type_line(
     write = Write(os.urandom(8).hex(), data=text, enter=True)
     at = machine.transport.clock()
     remember = LastInput.remember(holder.pid, write.id, offset, echo, text, at)
-    pasting.carry_out(machine.io, holder, pane, write, remember, values=values)
+    pasting.carry_out(machine.io, holder, pane, write, remember, values=values, touched=touched)
     return LastInput.sent(write.id, offset, pane, echo, text, at)
 
 
@@ -335,6 +337,13 @@ def secret_would_show(name: str) -> Conflict:
         reason="secret_wanted",
         hint=f"type it yourself: tmuxctl attach {name}; or let a profile say `hidden` (docs/profiles.md)",
     )
+
+
+def touched_since(last_input: LastInput | None) -> Condition:
+    """That somebody typed into a session after this input, or anything at all."""
+    if last_input is None:
+        return (FieldTest(options.INPUT),)
+    return (FieldTest(options.INPUT, Comparison.LACKS, last_input.id),)
 
 
 def is_untouched(machine: Machine, tracker: StabilityTracker, remembered: str | None = None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
@@ -11,7 +11,7 @@ from tmuxctl.control.sessions.records import list_ended, list_lost, read_spec, s
 from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
 from tmuxctl.evidence import LastMark
 from tmuxctl.model import State, is_addressable
-from tmuxctl.terminal.tmux import layout, server
+from tmuxctl.terminal.tmux import layout, options, server
 from tmuxctl.terminal.tmux.journal import Cursor, Journal, format_cursor, pipe_command
 from tmuxctl.terminal.tmux.pane_io import PaneIO
 from tmuxctl.terminal.tmux.server import Pane
@@ -113,18 +113,24 @@ def restart_journal(machine: Machine, pane: Pane) -> Pane:
 
 
 def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:
-    """`find_session`, together with the option that keeps the session's last input."""
+    """`find_session`, together with the option that keeps the session's last input (`paste.LastInput.parse` reads it)."""
+    pane, (remembered,) = find_with_options(machine, session, (options.INPUT,))
+    return pane, remembered
+
+
+def find_with_options(machine: Machine, session: str, names: Sequence[str]) -> tuple[Pane, list[str]]:
+    """`find_session`, together with the values of these options at that moment."""
     if is_addressable(session):
         try:
             pane_before = machine.panes.get(session) if machine.panes else None
-            pane, remembered = server.read_pane_and_input(machine.io, known_name(machine, session), pane_before)
+            pane, values = server.read_pane_and_options(machine.io, known_name(machine, session), names, pane_before)
             check_found(pane, session)
             check_folder(machine, pane)
-            return (pane if pane.piped or pane.dead else restart_journal(machine, pane)), remembered
+            return (pane if pane.piped or pane.dead else restart_journal(machine, pane)), values
         except (NotFound, Unreachable) as error:
             if error.reason == "backend_timeout":
                 raise
-    return server.read_pane_and_input(machine.io, find_session(machine, session).name)
+    return server.read_pane_and_options(machine.io, find_session(machine, session).name, names)
 
 
 def find_known(machine: Machine, session: str) -> Pane:

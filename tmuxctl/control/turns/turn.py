@@ -35,6 +35,7 @@ from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.tmux import layout, lease, options, timeline
 from tmuxctl.terminal.tmux.journal import parse_cursor
+from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EventKind, EvidenceKind, InputKind, MomentKind, WaitCondition
 
@@ -90,15 +91,18 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
         create(machine, session, new)
     began = machine.clock.monotonic()
     limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
-    pane, given = finding.find_with_input(machine, session)
+    wanted = (options.INPUT, options.ASKER, options.TURN, options.MISFITS)
+    pane, (given, asker, *counted) = finding.find_with_options(machine, session, wanted)
     if pane.dead:
         raise paste.ended_error(pane)
-    turn = _Turn(machine, pane, LastInput.parse(given), asked, None if limit is None else began + limit)
+    turn = _Turn(machine, pane, LastInput.parse(given), asked, None if limit is None else began + limit, counted)
     lines = None if turn.pastes else _lines(text)
     try:
-        turn.begin()
-        prompt = turn.wait_until_ready()
-        typed, end = turn.paste(text, prompt) if lines is None else turn.type_lines(lines, prompt)
+        first = None if lines is None or asker else turn.type_at_once(lines)
+        if first is None:
+            turn.begin()
+            turn.wait_until_ready()
+        typed, end = turn.paste(text) if lines is None else turn.type_lines(lines, first)
         count = turn.count(typed)
         end = end or turn.wait_for_end(typed)
         if end.timed_out:
@@ -228,6 +232,22 @@ class _Leases:
         self._has_turn = lease.take_turn(self.io, self.holder, pane)
         return self._has_turn
 
+    def begin_with(self, type_line: Callable[[dict[str, str]], LastInput]) -> LastInput | None:
+        """Take the lease of the turn with its first line, for which the options are that say so; None if that is refused."""
+        self.renewed, self._has_turn = self.clock.monotonic(), True
+        try:
+            return type_line(lease.lease_values(self.io, self.holder, options.ASKER))
+        except Conflict as error:
+            if error.reason != "leased":
+                raise
+        self._has_turn = False
+        return None
+
+    def values_to_write(self) -> dict[str, str]:
+        """The options that keep others from typing, to be set with a line."""
+        self._writes = True
+        return lease.lease_values(self.io, self.holder)
+
     def keep_turn(self, pane: Pane, *, writing: bool = False) -> None:
         """Renew it where that is due, and with `writing` the other one too."""
         if self.clock.monotonic() - self.renewed > self.timing.renew_seconds:
@@ -270,14 +290,20 @@ class _Turn:
     """One turn on its way."""
 
     def __init__(
-        self, machine: Machine, pane: Pane, given: LastInput | None, asked: Asked, deadline: float | None
+        self,
+        machine: Machine,
+        pane: Pane,
+        given: LastInput | None,
+        asked: Asked,
+        deadline: float | None,
+        counted: Sequence[str],
     ) -> None:
         self.machine, self.pane, self.asked, self.deadline = machine, pane, asked, deadline
         self.timing, self.clock = machine.timing.turn, machine.clock
         self.steady = StabilityTracker(machine, Observer(machine, pane), given)
         self.steady.load_looks()
         self.leases = _Leases(machine)
-        self.counted: Sequence[str] = ("", "")
+        self.counted = counted
         """How many turns the session had before, and how many in a row without a sign of an answer, as its options say."""
         self.is_counted = False
         self.decided = 0
@@ -318,9 +344,8 @@ class _Turn:
         if self.steady.observer.events:
             self.steady.observer.events.remove_old()
 
-    def wait_until_ready(self) -> str:
-        """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse; what then
-        stands left of the cursor."""
+    def wait_until_ready(self) -> None:
+        """Wait for the program to wait for the next thing, as long as that may reasonably be, else refuse."""
         began = self.clock.monotonic()
         with closing(self.machine.transport.watch(self.steady.observer.folders, self.pane.pid)) as watch:
             while not (self._may_type(self.clock.monotonic() - began) and self._alone()):
@@ -336,8 +361,6 @@ class _Turn:
                     raise self._busy()
                 self.steady.sleep(watch, 1.0 if left is None else min(left, 1.0))
         self.steady.keep_keyframe()
-        # what the turn begins from: the look before the first key
-        return self.steady.newest.left
 
     def _alone(self) -> bool:
         """True once nobody else may type, and nobody did since this turn looked."""
@@ -436,26 +459,60 @@ class _Turn:
 
     # the turn
 
-    def type_lines(self, lines: list[bytes], prompt: str) -> tuple[TurnInput, Wait | None]:
-        """Type the lines, each when the program is ready for it; and the end of the turn, if it came before the last."""
+    def type_at_once(self, lines: list[bytes]) -> LastInput | None:
+        """Begin the turn and type its first line, in one list, where the program waits for it by the first looks and nobody else
+        was there since; None if that is not so, and then nothing was done."""
+        if self.steady.observer.events or not self._waits():
+            return None
+        self.steady.keep_keyframe()
+        io, holder = self.machine.io, self.leases.holder
+        touched = (
+            sending.touched_since(self.steady.last_input),
+            lease.held_by_other(io, holder, changed(self.pane, lease=""), options.ASKER),
+            (FieldTest(options.TURN, Comparison.DIFFERS, self.counted[0]),),
+        )
+        return self.leases.begin_with(lambda values: self._type_line(lines, 1, values, touched))
+
+    def _waits(self) -> bool:
+        """Whether the program waits for a text, by one look or by two."""
+        if not self._look():
+            if self.steady.verdict.state is not State.IDLE:
+                return False
+            self.clock.sleep(self.machine.timing.observation.pause_seconds)
+            if not self._look():
+                return False
+        verdict = self.steady.verdict
+        return verdict.state is State.IDLE and self._may_type_idle(verdict, 0.0)
+
+    def _type_line(
+        self, lines: list[bytes], number: int, values: Mapping[str, str], touched: Sequence[Condition] = ()
+    ) -> LastInput:
+        # the last one counts the turn, and lets others type again
+        ends = self._next_count() | {options.LEASE: None} if number == len(lines) else self.leases.values_to_write()
+        line, offset, holder = lines[number - 1], self.steady.newest.journal, self.leases.holder
+        return sending.type_line(self.machine, self.pane, line, offset, holder, {**values, **ends}, touched)
+
+    def type_lines(self, lines: list[bytes], first: LastInput | None) -> tuple[TurnInput, Wait | None]:
+        """Type the lines, each when the program is ready for it; and the end of the turn, if it came before the last. `first`: the
+        first was typed already."""
+        prompt = self.steady.newest.left
         sent: list[LastInput] = []
-        for number, line in enumerate(lines, 1):
+        for number in range(1, len(lines) + 1):
             end = self.wait_for_end(None) if sent else None
             if end and end.matched not in WAITED:
                 return TurnInput(sent[0], b"\n".join([*lines[: len(sent)], b""]), prompt), end
             if sent:
                 self._start_writing()
-            look = self.steady.newest
-            # the last one counts the turn, and lets others type again
-            values = self._next_count() | {options.LEASE: None} if number == len(lines) else lease.NO_VALUES
-            sent.append(sending.type_line(self.machine, self.pane, line, look.journal, self.leases.holder, values))
-            self.steady.note_input(sent[-1], count_switches(look.kernel))
+            kernel = self.steady.newest.kernel
+            sent.append(first if first and not sent else self._type_line(lines, number, {}))
+            self.steady.note_input(sent[-1], count_switches(kernel))
         self.is_counted = True
         self.leases.stopped_writing()
         return TurnInput(sent[0], b"\n".join(lines), prompt), None
 
-    def paste(self, text: bytes, prompt: str) -> tuple[TurnInput, Wait | None]:
+    def paste(self, text: bytes) -> tuple[TurnInput, Wait | None]:
         """Give the whole text at once, and see that it is taken; the state at this moment, if it is not."""
+        prompt = self.steady.newest.left
         profile = self.steady.observer.session_profile
         assert profile is not None
         while True:
@@ -471,7 +528,8 @@ class _Turn:
             except submitting.QuestionAppeared:
                 self.leases.stop_writing(self.pane.name)
                 # the question may be decided by policy, and then the text is given anew
-                prompt = self.wait_until_ready()
+                self.wait_until_ready()
+                prompt = self.steady.newest.left
             else:
                 typed = TurnInput(first, text, prompt, history, screen, taken)
                 return typed, None if taken.ok else self._state_as_it_is()

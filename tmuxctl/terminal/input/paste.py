@@ -37,6 +37,9 @@ ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
 
 
+TOUCHED = "touched"
+"""Begins the words for what another writer did."""
+
 INPUT_SHARED = (FieldTest("pane_synchronized"), FieldTest("window_panes", Comparison.DIFFERS, "1"))
 """Keys pressed in this pane reach the other panes of its window too."""
 
@@ -154,11 +157,13 @@ def carry_out(
     *,
     fields: Sequence[str] = (),
     values: Mapping[str, str | None] = lease.NO_VALUES,
+    touched: Sequence[Condition] = (),
     journal: Journal | None = None,
     timeout: float = 8.0,
 ) -> CarriedOut:
     """Carry out one write in one command list, which also sets `values` of options and asks for `fields`; with a `journal` for
-    its end too, which stands in the place of `segments.END` in `remember`.
+    its end too, which stands in the place of `segments.END` in `remember`. `touched`: another writer was there since
+    the caller looked, which is as if it were there now.
 
     Raises Denied `own_session`, Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable
     `outcome_unknown` when tmux did not answer: the write may still happen, so it is never repeated here; asking again
@@ -178,7 +183,7 @@ def carry_out(
             fields=fields,
             journal=journal,
             buffer=(BUFFER + write.id, data) if data else None,
-            unless=partial(_reasons_against, io, holder, pane, write),
+            unless=partial(_reasons_against, io, holder, pane, write, touched),
             clear=clear if write.fresh else None,
             timeout=timeout,
         )
@@ -215,7 +220,9 @@ def _name_keys(write: Write) -> str:
     return " ".join(f"<{key}>" for key in keys if len(key) > 1 and not key.startswith("-"))
 
 
-def _reasons_against(io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write) -> dict[str, Condition]:
+def _reasons_against(
+    io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write, touched: Sequence[Condition]
+) -> dict[str, Condition]:
     """What forbids this write."""
     return {
         "other": (FieldTest(options.ID, Comparison.DIFFERS, pane.id),),
@@ -225,6 +232,7 @@ def _reasons_against(io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: W
         "off": (FieldTest("pane_input_off"),),
         "copying": (FieldTest(READS_HISTORY),),
         "leased": lease.held_by_other(io, holder, pane),
+        **{f"{TOUCHED}{number}": condition for number, condition in enumerate(touched)},
         **({"shared": INPUT_SHARED} if _presses_keys(write) else {}),
     }
 
@@ -264,7 +272,7 @@ def _raise_refusal(reasons: Collection[str], pane: Pane) -> str:
         raise Conflict(
             f"input to {name} is switched off", reason="input_off", hint="switch it on there: tmux select-pane -e"
         )
-    if "leased" in reasons:
+    if "leased" in reasons or any(reason.startswith(TOUCHED) for reason in reasons):
         raise lease.leased_error(name)
     if "shared" in reasons:
         raise Conflict(

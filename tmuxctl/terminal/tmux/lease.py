@@ -79,10 +79,14 @@ def take_lease_and_look(
     io: PaneIO, holder: LeaseHolder, pane: Pane, fields: Sequence[str], *, name: str = options.LEASE
 ) -> Sequence[str] | None:
     """`take_lease`, and the values of these fields at that moment; None if another writer has it."""
-    until = str(int(io.transport.clock()) + TIMING.tmux.lease_seconds)
     unless = {"leased": held_by_other(io, holder, pane, name)}
-    done = io.change_and_look(pane.name, {name: str(holder), f"{name}_until": until}, fields=fields, unless=unless)
+    done = io.change_and_look(pane.name, lease_values(io, holder, name), fields=fields, unless=unless)
     return None if done.reasons else done.values
+
+
+def lease_values(io: PaneIO, holder: LeaseHolder, name: str = options.LEASE) -> dict[str, str]:
+    """The options that say that this writer has the lease from now on."""
+    return {name: str(holder), f"{name}_until": str(int(io.transport.clock()) + TIMING.tmux.lease_seconds)}
 
 
 def take_turn(io: PaneIO, holder: LeaseHolder, pane: Pane, *, name: str = options.ASKER) -> bool:

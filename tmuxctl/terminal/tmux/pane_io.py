@@ -39,9 +39,10 @@ def field_format(field: str) -> str:
 
 
 class Comparison(Enum):
-    """How a field is compared with a value, as the operator of tmux's formats; TRUE: it is neither empty nor 0."""
+    """How a field is compared with a value, as the operator of tmux's formats; TRUE: it is neither empty nor 0, LACKS: it does
+    not hold the value."""
 
-    TRUE, DIFFERS, HOLDS, ABOVE = "", "!=", "m", "e|>"
+    TRUE, DIFFERS, HOLDS, LACKS, ABOVE = "", "!=", "m", "?m", "e|>"
 
 
 class FieldTest(Value):
@@ -57,14 +58,16 @@ class FieldTest(Value):
             return field
         if self.comparison is Comparison.HOLDS:
             return f"#{{m:*{self.value}*,{field}}}"
+        if self.comparison is Comparison.LACKS:
+            return f"#{{?#{{m:*{self.value}*,{field}}},0,1}}"
         return f"#{{{self.comparison.value}:{field},{self.value}}}"
 
     def holds(self, text: str) -> bool:
         """Whether the field holds it, where its value is known: `text`."""
         if self.comparison is Comparison.ABOVE:
             return text.isdecimal() and int(text) > int(self.value)
-        if self.comparison is Comparison.HOLDS:
-            return self.value in text
+        if self.comparison in (Comparison.HOLDS, Comparison.LACKS):
+            return (self.value in text) is (self.comparison is Comparison.HOLDS)
         return text != self.value if self.comparison is Comparison.DIFFERS else text not in ("", "0")
 
 

@@ -193,14 +193,16 @@ def read_pane(io: PaneIO, name: str, *, timeout: float = 8.0) -> Pane:
     return require_pane(parse_with_status(io, io.look(name, FIELDS, timeout=timeout).values), name)
 
 
-def read_pane_and_input(io: PaneIO, name: str, before: Pane | None = None) -> tuple[Pane, str]:
-    """The facts of one session with what was last sent to it (`paste.LastInput.parse` reads it), from one instant.
+def read_pane_and_options(
+    io: PaneIO, name: str, names: Sequence[str], before: Pane | None = None
+) -> tuple[Pane, list[str]]:
+    """The facts of one session with the values of these options, from one instant.
 
     With what was known of it `before` only the changes are asked for, and all if it is not that session any more.
     """
-    last_input, *facts = io.look(name, (options.INPUT, *(CHANGING if before else FIELDS))).values
-    pane = parse_facts(io, name, before, facts)
-    return (pane, last_input) if pane else read_pane_and_input(io, name)
+    values = io.look(name, (*names, *(CHANGING if before else FIELDS))).values
+    pane = parse_facts(io, name, before, values[len(names) :])
+    return (pane, values[: len(names)]) if pane else read_pane_and_options(io, name, names)
 
 
 class NameOwner(Value):
