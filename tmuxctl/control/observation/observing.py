@@ -296,6 +296,9 @@ class StabilityTracker:
     def may_skip(self) -> bool:
         """True if the next look is not due, and the program printed and reported nothing since the last one or has only just
         been given something: then `sleep` tells when to look."""
+        if self.machine.address and self._is_input_new:
+            # over a network what is asked next is sent ahead, and must not depend on how long an answer takes
+            return True
         if self.seconds_until_due() <= 0.001:
             return False
         events = self.observer.events
@@ -380,8 +383,10 @@ class StabilityTracker:
 
     def _is_fresh(self, last_input: LastInput) -> bool:
         """Whether the program was given something only just now, which it shows when it has it."""
-        return last_input.echo != "none" and (
-            self.observer.transport.clock() - last_input.at < self.timing.pause_seconds
+        return (
+            last_input.echo != "none"
+            and not self.machine.address
+            and (self.observer.transport.clock() - last_input.at < self.timing.pause_seconds)
         )
 
     def _is_unchanged(self, earlier: Look, look: Look) -> bool:
