@@ -14,6 +14,8 @@
 # make golden   help, arguments, results, and runs of commands, as they are kept
 # make test-rest   our plugins, turns of agent programs (a small one plays their mistakes), what is installed, and older sessions
 # make test-library   the library for Python, what type checkers say of it, and the pytest plugin
+# make test-machines   machines behind a real sshd on loopback, and behind other commands;
+#                    FAULTS=all: each lie that one may tell, in each place
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
 # make test-web    the page of `tmuxctl serve` as a person uses it: headless Chromium, by playwright

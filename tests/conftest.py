@@ -54,6 +54,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(*transports): run over these of memory, tmux, pipe and resident only")
     config.addinivalue_line("markers", "pipe: drives tmux through a shell at the end of a pipe; set by `on`")
     config.addinivalue_line("markers", "ssh: what `pipe` would run over, on a machine behind sshd: --over-ssh")
+    config.addinivalue_line("markers", "long: takes minutes with the others of its kind; only FAULTS=all runs it")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get("FAULTS") != "all":
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="it takes long: FAULTS=all"))
 
 
 @pytest.hookimpl(wrapper=True)

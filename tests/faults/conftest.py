@@ -12,17 +12,6 @@ from control.conftest import person as person
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "long: takes minutes; only `make test-faults` runs it")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("FAULTS") != "all":
-        for item in items:
-            if item.get_closest_marker("long"):
-                item.add_marker(pytest.mark.skip(reason="it takes long: make test-faults"))
-
-
 @pytest.fixture
 def figures(record_property: Callable[[str, object], None]) -> Callable[..., None]:
     """Keeps what was measured on the way, and prints it (pytest -s): nothing is asked of it."""
