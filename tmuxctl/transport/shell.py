@@ -155,7 +155,7 @@ move() {
 piece() {
   [ ! -L "$1" ] || say 79 "$1 is a link"; [ -e "$1" ] || say 66 "$1"
   [ -f "$1" ] && [ -r "$1" ] || say 79 "$1 cannot be read"
-  tail -c "+$2" <"$1" | head -c "$3"
+  if [ "$2" = 1 ]; then head -c "$3" <"$1"; else tail -c "+$2" <"$1" | head -c "$3"; fi
 }
 # from where, and the bytes from there on
 rest() { printf '%s\n' "$2"; piece "$1" "$(($2 + 1))" "$3"; }
@@ -212,8 +212,9 @@ probe() {
     esac
   done
   echo files
-  LC_ALL=C grep -s '' /dev/null $stats $files
-  LC_ALL=C grep -s -e '^State:' -e '^voluntary_ctxt' -e '^tfd:' -e '^tty-index:' /dev/null $lines
+  # all of the first, whose lines have a number in front or no colon; some lines of the others
+  LC_ALL=C grep -s -e '^[0-9]' -e '^[^:]*$' -e ') . [0-9]' -e '^State:' -e '^voluntary_ctxt' -e '^tfd:' -e '^tty-index:' \
+    /dev/null $stats $files $lines
   echo memory
   [ "$asked" != full ] || for one in $told; do
     owner
