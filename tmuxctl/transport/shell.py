@@ -192,8 +192,8 @@ load() {
 }
 settings() { [ ! -c "$1" ] || LC_ALL=C stty -a <"$1"; }
 probe() {
-  asked=$1 polls=" $2 " selects=" $3 " stats= told= ended= files=/proc/uptime lines= links= sets=0; shift 3
-  cd "$T"; : >w; look w
+  asked=$1 polls=" $2 " selects=" $3 " stats= told= ended= files=/proc/uptime lines= links= sets=0 held=0; shift 3
+  cd "$T"; : >w; : >m; look w
   while [ $# -gt 1 ]; do
     printf 'tty %s\n' "$2"; settings "$2"
     if [ "$asked" != tty ] && begun "$1" && [ "$terminal" != 0 ]; then
@@ -230,6 +230,8 @@ probe() {
       esac
     done
   done 2>/dev/null
+  echo bytes
+  [ "$held" = 0 ] || od -An -v -tx1 m
   echo links
   [ -z "$links" ] || LC_ALL=C ls -ldn $links 2>/dev/null; :
 }
@@ -239,8 +241,10 @@ owner() {
 }
 memory() {
   [ "$1" != 0x0 ] && [ "$2" -gt 0 ] || return 0
-  sets=$((sets + 1)); printf '%s %s\n' "$owner" "$1"
-  dd if="/proc/$owner/mem" bs=4 skip=$(($1 / 4)) count=$(($2 / 4)) | od -An -v -tx1
+  sets=$((sets + 1)) count=$(($2 / 4))
+  # all pieces into one file, so that one od prints them; one that fails is written over by the next
+  dd if="/proc/$owner/mem" of=m bs=4 skip=$(($1 / 4)) seek="$held" count="$count" conv=notrunc || return 0
+  printf '%s %s %s\n' "$owner" "$1" $((count * 4)); held=$((held + count))
 }
 below() {
   while [ $# -gt 0 ] && [ "$count" -lt 128 ]; do

@@ -1,8 +1,8 @@
 """What a shell elsewhere printed of terminals and their processes, as `probe.KernelFiles`.
 
 It prints, in this order: of each terminal a line `tty PATH` and what `stty -a` says; the line `files`, then lines of
-/proc as grep prints them, `PATH:LINE`; the line `memory`, then of each piece a line `PID ADDRESS` and its bytes as od
-prints them; the line `links`, then where descriptors lead to as `ls -l` prints it.
+/proc as grep prints them, `PATH:LINE`; the line `memory`, then of each piece a line `PID ADDRESS SIZE`; the line `bytes`, then
+those of all pieces as od prints them; the line `links`, then where descriptors lead to as `ls -l` prints it.
 """
 
 from __future__ import annotations
@@ -111,8 +111,11 @@ class Snapshot:
 
 def _parse_memory(printed: bytes) -> Iterator[tuple[tuple[int, int], bytes]]:
     """Each piece of memory, by the process and its address."""
-    for piece in re.split(rb"\n(?=\d)", printed):
-        about, _, shown = piece.partition(b"\n")
-        words = about.split()
-        if len(words) == 2:
-            yield (int(words[0]), int(words[1], 16)), bytes.fromhex(shown.decode())
+    about, _, shown = printed.partition(b"\nbytes\n")
+    held = bytes.fromhex(shown.decode())
+    for line in about.splitlines():
+        words = line.split()
+        if len(words) == 3:
+            size = int(words[2])
+            yield (int(words[0]), int(words[1], 16)), held[:size]
+            held = held[size:]
