@@ -25,8 +25,11 @@ OPTIONS = (
     "ConnectTimeout=10",
     "ConnectionAttempts=1",
     "LogLevel=ERROR",
+    # the first words of the shell there are more than a connection sends before something is acknowledged
+    "Compression=yes",
 )
-"""What the user's configuration cannot change: nothing is forwarded, and a connection that is cut is noticed in ten seconds."""
+"""What the user's configuration cannot change: nothing is forwarded, all is compressed, and a connection that is cut is noticed
+in ten seconds."""
 
 UNATTENDED = "BatchMode=yes"
 """Never ask: neither for a password nor whether a key is the right one."""
