@@ -61,6 +61,7 @@ STATES_ARGS ?=
 AGENTS_ARGS ?=
 WEB_ASSETS_ARGS ?=
 SOAK_ARGS ?= 30
+KILLS ?= 25
 
 BIN := $(VENV)/bin
 SETUP := tools/setup.sh
@@ -110,11 +111,12 @@ MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
 HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 WEB_TESTS := tests/web
 MACHINES_TESTS := tests/machines
+TEAMS_TESTS := tests/fleet
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(TEAMS_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
 SSH_TESTS := --over-ssh -m $(if $(filter core,$(SSH)),'ssh and pipe',ssh) tests/control tests/plugins tests/transport
@@ -123,7 +125,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-ssh test-rest test-library test-machines snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
+.PHONY: all hero dev quick test test-pipe test-ssh test-rest test-library test-machines test-teams snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
 .PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -198,6 +200,11 @@ test-library:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	@$(SETUP) npm "$(VENV)/pyright-node" $(PYRIGHT_PACKAGE)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(LIBRARY_TESTS)
+
+test-teams:
+	@$(SETUP) system $(TEST_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	TEAM_KILLS=$(KILLS) $(BIN)/python -m pytest $(PYTEST_ARGS) $(TEAMS_TESTS)
 
 test-machines:
 	@$(SETUP) system $(MACHINES_NEEDS)

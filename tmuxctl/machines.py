@@ -174,6 +174,12 @@ def parse_machine(name: str, table: Any) -> MachineEntry:
     )
 
 
+def machine_table(entry: MachineEntry) -> dict[str, Any]:
+    """The table of a machine, as `parse_machine` reads it."""
+    told = {"ssh": entry.ssh, "tmux": entry.tmux, "socket": entry.socket, "command": list(entry.command)}
+    return {key: value for key, value in told.items() if value}
+
+
 def _check_destination(name: str, value: object) -> str:
     if isinstance(value, str) and DESTINATION.fullmatch(value):
         return value

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.model import NOTHING
 from tmuxctl.untrusted import FORMAT, parse_record
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import Detail
 
 if TYPE_CHECKING:
     from typing import Annotated, Literal, TypeAlias
@@ -279,6 +280,12 @@ class Profile(Value):
     with the same hooks"""
     notes: str = ""
     """`tested with version 2`: what `profile ls` says"""
+
+    @property
+    def is_agent(self) -> bool:
+        """Whether it is that of an agent program, which takes a text as such and executes none of it: a prompt rule has
+        `detail: agent`, and texts are pasted whole (`submit: {mode: paste}`)."""
+        return self.submit.mode == "paste" and any(rule.detail == Detail.AGENT for rule in self.prompt)
 
 
 RECORDS: Mapping[str, type[Value]] = {

@@ -17,6 +17,9 @@ TIMED_OUT, UNTOLD = 124, 125
 ENDS = {"asking": 6, "exited": 5}
 """What a turn's exit status is where it did not end with the program waiting for the next."""
 
+TEAM_ENDS = {"asking": 6, "time": 124}
+"""What the exit status of a run is where its end says more than that it failed."""
+
 NO_USAGE: Mapping[str, int | None] = MappingProxyType({"output_tokens": None})
 
 
@@ -214,6 +217,35 @@ class Answer(WithState):
     def text(self) -> str:
         """The answer."""
         return self.answer
+
+
+class InboxMessage(Value):
+    """A message in an inbox: its id, who sent it, its text, and when it came (ISO-8601 UTC)."""
+
+    id: str
+    sender: str
+    text: str
+    at: str
+
+
+class Inbox(Value):
+    """The messages that wait for a session's program, oldest first."""
+
+    session: str
+    messages: tuple[InboxMessage, ...]
+
+
+class Told(Value):
+    """What became of a message. `delivered`: the program got it; else it waits in the inbox, at this `position` (from 1 on), and
+    `why` says for what. `answer` is the turn in which the program answered, None if that was not waited for."""
+
+    session: str
+    id: str
+    sender: str
+    delivered: bool
+    position: int = 0
+    why: str | None = None
+    answer: Answer | None = None
 
 
 class Decided(WithState, moved={"until": None}):
@@ -811,8 +843,12 @@ def exit_status(result: Any) -> int:
         return result.exit
     if isinstance(result, Written) and result.wait is not None:
         return exit_status(result.wait)
+    if isinstance(result, Told):
+        return exit_status(result.answer)
     if getattr(result, "timed_out", False):
         return TIMED_OUT
+    if isinstance(result, TeamRun) and result.reason in TEAM_ENDS:
+        return TEAM_ENDS[result.reason]
     if isinstance(result, Wait):
         return int(result.matched is None)
     if isinstance(result, Answer):
@@ -833,6 +869,142 @@ def _program_status(ran: Ran) -> int:
         found = signal.Signals.__members__.get(f"SIG{ran.signal}")
         return 128 + found if found is not None else 128 + int(ran.signal) if str(ran.signal).isdecimal() else UNTOLD
     return UNTOLD if ran.exit_status is None else int(ran.exit_status)
+
+
+class PlannedAgent(Value):
+    """An agent of a team, as it would be started: its session, on which machines (none: this one), the command or the profiles
+    to choose from, the folder, the text that it is given first, what its plugins do, and the questions that are answered
+    without a person. `runs` is False of one that is started for tasks only."""
+
+    name: str
+    session: str
+    machines: tuple[str, ...]
+    command: tuple[str, ...]
+    profile: str
+    candidates: tuple[str, ...]
+    cwd: str | None
+    role: str | None
+    isolation: Mapping[str, Any]
+    decide: Mapping[str, str]
+    turn_timeout: float
+    runs: bool
+
+
+class PlannedTurn(Value):
+    """A turn of a run: the agent, and the text that it is given."""
+
+    agent: str
+    text: str
+
+
+class TeamPlan(Value):
+    """What a connector file would do. `digest` names the file as it is; `confirmed`: its plan was agreed to before.
+    `first` are the turns with which a run begins, `later` those of further stages, with the prompt as the file has it.
+    `machines` are those that the file itself says how to reach; `seconds` and `turns` are the limits of a run."""
+
+    team: str
+    path: str
+    digest: str
+    confirmed: bool
+    topology: str
+    agents: tuple[PlannedAgent, ...]
+    first: tuple[PlannedTurn, ...]
+    later: tuple[PlannedTurn, ...]
+    machines: Mapping[str, tuple[str, ...]]
+    turns: int
+    seconds: float
+    transcript: str
+    keep: bool
+
+
+class TeamRun(Value):
+    """How a run ended, or why it stopped: `state` is `ended` or `stopped`, `reason` one word. `result` is what it came to,
+    `results` that of each agent where each has one. `ok` is False where it came to a limit, failed, or waits for a person."""
+
+    team: str
+    run: str
+    ok: bool
+    state: str
+    reason: str
+    message: str | None
+    result: str | None
+    results: Mapping[str, str]
+    turns: int
+    elapsed: float
+    transcript: str
+    left: tuple[str, ...] = ()
+
+
+class TeamAgent(Value):
+    """An agent of a run: its session and the state of that (None: there is none, or it is not known), the turns it has had,
+    the one it has now with the seconds since its beginning, and what it waits for where that is a person."""
+
+    name: str
+    session: str | None
+    state: str | None
+    turns: int
+    turn: str | None
+    seconds: float | None
+    waits: str | None
+    last: str | None
+
+
+class TeamStatus(Value):
+    """How far the last run of a team has come."""
+
+    team: str
+    run: str
+    state: str
+    reason: str | None
+    message: str | None
+    path: str
+    transcript: str
+    began: str
+    turns: int
+    turns_most: int
+    messages: int
+    output_tokens: int | None
+    agents: tuple[TeamAgent, ...]
+
+
+class TeamList(Value):
+    """The teams that have had a run on this tmux server, by name."""
+
+    teams: tuple[TeamStatus, ...]
+
+
+class TeamDown(Value):
+    """The sessions of a run that were ended, and what their plugins left behind, in words."""
+
+    team: str
+    ended: tuple[str, ...]
+    left: tuple[str, ...] = ()
+
+
+class TeamFile(Value):
+    """A connector file that was checked or made: its team, its topology, its agents, and the text where it was made."""
+
+    path: str | None
+    team: str
+    topology: str
+    agents: tuple[str, ...]
+    text: str | None = None
+
+
+class TeamGraph(Value):
+    """Who talks to whom in a team: the text of a diagram (`format` mermaid), or a picture (svg)."""
+
+    team: str
+    format: str
+    text: str
+
+
+class TeamReport(Value):
+    """A run as a document in Markdown."""
+
+    team: str
+    run: str
+    text: str
 
 
 class TokenMade(Value):

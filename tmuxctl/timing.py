@@ -359,6 +359,14 @@ class MachineTiming(Value):
     """How long a package manager there may take."""
 
 
+class FleetTiming(Value):
+    """Runs of connector files."""
+
+    person_seconds: float = 1.0  # the pause before a text is given again, into whose session a person types
+    follow_seconds: float = 0.2  # how often a transcript that is followed is looked at
+    finish_seconds: float = 10.0  # how long the agents of a run that is broken off may take to notice
+
+
 class AssertionTiming(Value):
     """Assertions of the pytest plugin."""
 
@@ -394,6 +402,7 @@ class Timing(Value):
     command_server: CommandServerTiming = CommandServerTiming()
     assertion: AssertionTiming = AssertionTiming()
     machine: MachineTiming = MachineTiming()
+    fleet: FleetTiming = FleetTiming()
 
 
 class Limits(Value):

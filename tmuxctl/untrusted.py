@@ -62,6 +62,26 @@ def read_file(path: str, limit: int, *, offset: int = 0, follow: bool = False, f
         return file.read(limit)
 
 
+def read_below(folder: str, path: str, limit: int) -> bytes:
+    """At most `limit` bytes of a regular file below a folder: no part of `path` may be a link, and it may not lead out.
+
+    Raises what `open_file` raises, and OSError with EINVAL for a path that is absolute or has `..` in it.
+    """
+    *folders, name = path.split("/")
+    if not name or "" in folders[:1] or ".." in (*folders, name):
+        raise OSError(EINVAL, "leads out of its folder", path)
+    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+    at = os.open(folder, flags)
+    try:
+        for step in folders:
+            inner = os.open(step or ".", flags | os.O_NOFOLLOW, dir_fd=at)
+            os.close(at)
+            at = inner
+        return read_file(name, limit, folder=at)
+    finally:
+        os.close(at)
+
+
 def remove_tree(path: str) -> None:
     """Remove a folder that a program may have filled, with all below it; links are removed, not followed.
 

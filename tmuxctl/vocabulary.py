@@ -192,3 +192,31 @@ class EventKind(Word):
     FAILURE = "failure", "its turn ended in an error"
     ASKING = "asking", "it wants a decision"
     ATTENTION = "attention", "it wants something; the event does not say what"
+
+
+class RunEvent(Word):
+    """What a line of a run's transcript tells."""
+
+    BEGIN = "begin", "a run begins, with this text"
+    RESUMED = "resumed", "another process goes on with the run"
+    SESSION = "session", "a session of this agent was started"
+    ROLE = "role", "the agent was given its role, and answered this"
+    TURN = "turn", "a turn begins: the agent is given this text"
+    MESSAGE = "message", "a turn ended with this answer; it goes to these agents"
+    ASKING = "asking", "the agent's program asks something that nothing decides: the agent waits for a person"
+    PAUSED = "paused", "a person types into the agent's session: the agent waits"
+    CONTINUED = "continued", "the agent waits no longer"
+    FAILED = "failed", "a turn came to nothing, for this reason"
+    SKIPPED = "skipped", "the run goes on without the answer of that turn"
+    RELEASED = "released", "nobody needs the agent any more"
+    STOPPED = "stopped", "the run stopped before its end; it can be resumed"
+    END = "end", "the run ended, with this result"
+
+
+class RunState(Word):
+    """What is known of a run."""
+
+    RUNNING = "running", "a process hands out its turns"
+    WAITING = "waiting", "a process is there, and every turn waits for a person"
+    STOPPED = "stopped", "no process goes on with it; it can be resumed"
+    ENDED = "ended", "it came to its end"

@@ -91,6 +91,12 @@ def test_by_turns_the_next_after_the_last_one_comes_first():
     assert order(of("a", "b", "c"), "round-robin", "gone") == "abc"
 
 
+def test_who_met_no_limit_comes_first_then_whose_limit_ended_longest_ago():
+    limits = {"a": 30.0, "c": 10.0, "d": 20.0}
+    found = ordered(of("a", "b", "c", "d", "e"), "least-limited", "b", limits)
+    assert "".join(one.name for one in found) == "becda"
+
+
 def test_a_session_beside_another_has_a_name_that_tmux_takes():
     assert failover.beside("fix", "codex") == "fix-codex"
     long = [failover.beside("x" * 60, name) for name in ("codex", "gemini")]
@@ -226,6 +232,21 @@ def test_by_turns_each_is_taken_once_before_one_is_again(control: Control, chats
     assert [one.profile for one in made] == ["a", "b", "a", "b"]
     control.new("only", candidates=("gone", "b"), route="round-robin", wait=False)
     assert control.new("s4", candidates=names, route="round-robin", wait=False).profile == "a"
+
+
+@REAL
+def test_the_least_limited_is_taken(control: Control, chats: Chats):
+    chats(spent="used-up", a="limited", b="answers", c="answers")
+    names = ("spent", "a", "b")
+    assert control.new("one", candidates=names, route="least-limited").profile == "a"
+    assert control.ask("one", b"x").answered_by == "b"
+    # what has been limited at its start, and in a turn
+    assert control.new("two", candidates=names, route="least-limited").profile == "b"
+    plan = control.new("three", candidates=("a", "spent", "c"), route="least-limited", dry_run=True)
+    assert [plan.profile, *(one.profile for one in plan.passed)] == ["c", "spent", "a"]
+    candidates.note_limit(control.machine, "spent", "2999-01-01T00:00:00Z")
+    plan = control.new("three", candidates=("spent", "a"), route="least-limited", dry_run=True)
+    assert plan.profile == "a"
 
 
 @pytest.mark.on("tmux")
@@ -465,6 +486,21 @@ def test_who_is_limited_until_later_is_not_asked_before(control: Control, chats:
     assert log() == ["b: one"]
     candidates.note_limited(control.machine, made.id, "2001-01-01T00:00:00Z")
     control.ask("fix", b"two")
+    assert log() == ["b: one", "a: two", "b: two"]
+
+
+@pytest.mark.on("tmux")
+def test_a_turn_with_an_id_stays_with_the_program_that_was_given_it(control: Control, chats: Chats, log):
+    chats(a="limited", b="answers", c="answers")
+    made = control.new("fix", candidates=("a", "b", "c"))
+    candidates.note_limited(control.machine, made.id, "2999-01-01T00:00:00Z")
+    first = control.ask("fix", b"one", id="turn0001")
+    # its limit is over before the caller asks once more what became of the turn
+    candidates.note_limited(control.machine, made.id, None)
+    again = control.ask("fix", b"one", id="turn0001")
+    assert (again.answer, again.session, again.answered_by) == (first.answer, "fix-b", "b")
+    assert log() == ["b: one"]
+    assert control.ask("fix", b"two", id="turn0002").session == "fix-b"
     assert log() == ["b: one", "a: two", "b: two"]
 
 

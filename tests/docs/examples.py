@@ -55,7 +55,15 @@ SESSIONS: Mapping[str, str] = {
 }
 """What runs in a session that an example names."""
 
-OWN = ("new", "run", "adopt", "release", "profile", "plugin", "completion", "config", "doctor", "machine")
+TEAM = """
+printf '%s\n' 'schema: tmuxctl/connector@1' 'name: review' 'agents: {a: {command: [cat]}}' \
+  'topology: {type: pipeline, stages: [{agent: a, prompt: hello}]}' >team.yaml
+"""
+"""A connector file of a team whose run ends at once."""
+
+RUN = f"{TEAM}tmuxctl connect up team.yaml --yes\n"
+
+OWN = ("new", "run", "adopt", "release", "profile", "plugin", "completion", "config", "doctor", "machine", "connect")
 """Commands whose words name nothing that is there."""
 
 PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"
@@ -80,7 +88,21 @@ while [ -e /proc/$server/exe ]; do sleep 0.05; done
 """
 """What takes all sessions at once."""
 
+TOLD = r"""
+tests=$(python3 -c 'import tmuxctl; print(tmuxctl.__path__[0])')/../tests/programs
+cp $tests/agent.py ~/bin/assistant
+sed 's/agent\.py/assistant/g; s/^name: .*/name: assistant/' $tests/agent.yaml >~/.config/tmuxctl/profiles/assistant.yaml
+tmuxctl new helper --if-exists replace -- assistant
+"""
+"""An agent program in the session `helper`."""
+
 BEFORE: Mapping[str, str] = {
+    "tell helper 'The tests in src/ fail since Monday.'": TOLD,
+    "tell helper 'Is the release ready?' --from reviewer --wait": TOLD,
+    "git log -1 | tmuxctl tell helper -": TOLD,
+    "inbox ls helper": TOLD,
+    "inbox ls helper --json": TOLD,
+    "inbox clear helper": TOLD,
     "export build build.png --until mark:ready": "tmuxctl mark build ready",
     "status --follow": "tmuxctl new setup -- ./ask",
     "attach --next-asking": "tmuxctl new setup -- ./ask",
@@ -119,6 +141,22 @@ BEFORE: Mapping[str, str] = {
     "adopt tmux@other:%3 --profile psql": "tmux -L other -f /dev/null new-session -d cat" + 3 * " ';' split-window cat",
     "release build": f"{PANES}\ntmuxctl adopt tmux:work:1.0 build",
     "kill tmux:work:1.0 --force": PANES,
+    **dict.fromkeys(("connect validate team.yaml", "connect plan team.yaml", "connect plan team.yaml --json"), TEAM),
+    **dict.fromkeys(("connect graph team.yaml", "connect graph team.yaml --svg team.svg"), TEAM),
+    "connect up team.yaml --yes --wait": TEAM,
+    "connect up team.yaml": RUN,
+    "connect up team.yaml --input 'review the last commit'": RUN,
+    "connect up team.yaml --detach": RUN,
+    "connect up team.yaml --resume": RUN,
+    "connect status team.yaml": RUN,
+    "connect status review --json": RUN,
+    "connect log review": RUN,
+    "connect log review --follow": RUN,
+    "connect log team.yaml --json": RUN,
+    "connect report review": RUN,
+    "connect report review >review.md": RUN,
+    "connect down review": RUN,
+    "connect down team.yaml": RUN,
     "decide box --secret-from-env PW": "export PW=secret",
     "restore db build": CRASH,
     "sync topic": "git config --global user.name Ada; git config --global user.email ada@example.org\n"

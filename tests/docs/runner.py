@@ -102,7 +102,11 @@ class _Run:
         self._succeed(words, block.line)
 
     def yaml(self, block: Block, path: Path | None) -> None:
-        """A profile or a part of one; a list is plays."""
+        """A profile or a part of one; a list is plays, and what has the schema of connector files is one."""
+        if block.text.startswith("schema: tmuxctl/connector@1\n"):
+            path = path or self.world.file("team.yaml", block.text)
+            self._succeed(f"tmuxctl connect validate {path}", block.line)
+            return
         (self.plays if block.text.startswith("- ") else self.profile)(block, path)
 
     def plays(self, block: Block, path: Path | None) -> None:

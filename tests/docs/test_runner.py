@@ -184,6 +184,7 @@ def test_output_is_what_the_page_shows(expected, output, same):
         (block("yaml", "schema: tmuxctl/profile@1\nprompts: {}"), ("no key 'prompts'",)),
         (block("yaml", "schema: tmuxctl/profile@1\ntests: [{screen: 'x>', state: exited}]"), ("1 failed",)),
         (block("yaml", "busy: {id: a, re: '('}"), ("line 2",)),
+        (block("yaml", "schema: tmuxctl/connector@1\nname: x"), ("agents",)),
         (block("toml", "[wait]\ntimout = '5s'"), ("wait.timout",)),
         (block("tmux", "set -g mouse on\nset -g mice on"), ("mice",)),
         (block("json", '{"a": 1,}'), ("line 4",)),

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control.agent import Agent
+from control.agent import PATIENCE, Agent
 from faults.command import Command
 from faults.test_dying import deaths  # noqa: F401
 
@@ -52,4 +52,24 @@ def test_ask(agent: Agent, request: pytest.FixtureRequest, tells: bool) -> None:
         assert agent.submitted.count(line) == (1 if not death.step else agent.submitted.count(line)), death
         assert agent.submitted.count(line) <= 1, death
         assert agent.submitted[before:] in ([end], [line, end]), death
+    assert agent.log("queued") == []
+
+
+@pytest.mark.long
+def test_tell(agent: Agent, request: pytest.FixtureRequest) -> None:
+    agent.start()
+    lines: list[str] = []
+    for death in request.getfixturevalue("deaths")(
+        lambda number: ("tell", agent.name, f"line {number}", "--from", "boss")
+    ):
+        waited = [one.text for one in agent.control.inbox_ls(agent.name).messages]
+        told = agent.control.tell(agent.name, f"end {death.number}".encode(), from_="boss", wait=True, timeout=PATIENCE)
+        assert told.delivered, death
+        lines = "\n".join(agent.submitted).split("\n")
+        assert lines.count(f"end {death.number}") == 1, death
+        # what waited came then, and nothing came twice
+        assert all(lines.count(text) == 1 for text in waited), death
+        assert lines.count(f"line {death.number}") <= 1, death
+        assert agent.control.inbox_ls(agent.name).messages == (), death
+    assert lines.count(f"line {death.number}") == 1
     assert agent.log("queued") == []

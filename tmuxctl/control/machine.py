@@ -14,6 +14,7 @@ from tmuxctl.value import Value
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
     from tmuxctl.evidence import Look
+    from tmuxctl.machines import MachineEntry
     from tmuxctl.model import Session, State
     from tmuxctl.plugin_machine import PluginMachine
     from tmuxctl.program_profile import Profile
@@ -66,6 +67,7 @@ class Machine:
         limits: Limits = LIMITS,
         clock: Clock = CLOCK,
         address: str = "",
+        entry: MachineEntry | None = None,
     ) -> None:
         self.transport, self.io = transport, io or PaneIO(transport)
         self.settings = settings
@@ -81,6 +83,8 @@ class Machine:
         """The last looks that a resident process took, by the session's id."""
         self.address = address
         """What stands before the name of a session of this machine; empty for the one that the process works on."""
+        self.entry = entry
+        """How it is reached, where that is not the machine that the process works on."""
         self.reached: dict[str, Machine] = {}
         """The other machines that were reached from here, by name."""
         self.listed_only = False

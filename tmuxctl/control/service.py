@@ -361,6 +361,9 @@ class Control:
             ProfileNames,
             "the profile of a program that takes the turn if this one is at its usage limit, has ended or is not installed",
         ] = (),
+        id: Annotated[
+            str | None, "go on with the turn of an earlier call with this id, if there was one: its text is given once"
+        ] = None,
     ) -> results.Answer:
         """Type text into a program, wait for its answer, and print it.
 
@@ -378,7 +381,9 @@ class Control:
 
         given = turn.text(text, file)
         policies = deciding.parse_policies(decide)
-        asked = turn.Asked(timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict)
+        asked = turn.Asked(
+            timeout=timeout, decide=policies, raw=raw, queue=queue, interrupt=interrupt, strict=strict, id=id
+        )
         if not fallback and not turn.has_candidates(self.machine):
             return turn.ask(self.machine, session, given, asked, new=new)
         from tmuxctl.control.turns import failover
@@ -528,6 +533,63 @@ class Control:
             return unwrap(step.operation.function)(self, session, **step.arguments)
 
         return batch.run(self.machine, session, planned, carry_out, keep_going=keep_going, timeout=timeout)
+
+    @_drive(
+        right="write",
+        several=True,
+        waiting=Waiting("{names} to take the message"),
+        examples=(
+            "tell helper 'The tests in src/ fail since Monday.'",
+            "tell helper 'Is the release ready?' --from reviewer --wait",
+            "git log -1 | tmuxctl tell helper -",
+        ),
+    )
+    def tell(
+        self,
+        session: SessionName,
+        text: Annotated[Input, "the message; - reads standard input"],
+        *,
+        from_: Annotated[
+            str | None, "who sends it: a name (default: that of the session in which this runs, else the user's)"
+        ] = None,
+        wait: Annotated[bool, "wait until it is delivered, and for the answer"] = False,
+        timeout: Annotated[
+            Seconds | None, "with --wait: wait at most this long (default: 120s, the setting wait.ask_timeout)"
+        ] = None,
+        force: Annotated[
+            bool, "also tell a program that is no agent: a shell executes each line of the message as a command"
+        ] = False,
+        id: Annotated[str | None, "repeat a message whose outcome is unknown: it is kept at most once"] = None,
+    ) -> results.Told:
+        """Put a message into the inbox of an agent program, which gets it when it takes its next text.
+
+        A program that takes a text now gets it at once. Else the message waits, while the program works, asks a question
+        or a person types; the next `tell`, a `tell --wait` and `serve` deliver it, with all others that wait, as one text
+        in the order in which they came. Each begins with a line [from NAME]; a line in a message that looks like that gets
+        a > before it. Nothing is submitted twice.
+
+        Other programs than agents are refused, because a shell would execute the message: the profile of the session
+        has to have `detail: agent` in a rule for its prompt, and `submit: {mode: paste}`.
+        """
+        from tmuxctl.control.turns import inbox
+
+        return inbox.tell(
+            self.machine, session, text, sender=from_, force=force, wait=wait, timeout=timeout, message_id=id
+        )
+
+    @_drive(right="read", family=True, examples=("inbox ls helper", "inbox ls helper --json"))
+    def inbox_ls(self, session: SessionName) -> results.Inbox:
+        """List the messages that wait for an agent program, oldest first."""
+        from tmuxctl.control.turns import inbox
+
+        return inbox.list_messages(self.machine, session)
+
+    @_drive(right="write", family=True, idempotent=True, examples=("inbox clear helper",))
+    def inbox_clear(self, session: SessionName) -> results.Inbox:
+        """Remove the messages that wait for an agent program, and print them."""
+        from tmuxctl.control.turns import inbox
+
+        return inbox.clear(self.machine, session)
 
     # Look
 
@@ -870,8 +932,8 @@ class Control:
             "start the first of these profiles (A,B,C) whose program is installed and starts",
         ] = None,
         route: Annotated[
-            Literal["first", "cheapest", "round-robin"],
-            "the order in which candidates are tried: as given, the cheapest first, or in turn",
+            Literal["first", "cheapest", "round-robin", "least-limited"],
+            "the order in which candidates are tried: as given, the cheapest first, in turn, or longest without a limit",
         ] = "first",
         rec: Annotated[bool, "record it from its start on: see `rec`"] = False,
         machine: MachineOption = None,

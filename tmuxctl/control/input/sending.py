@@ -15,7 +15,7 @@ from tmuxctl.errors import Conflict, Exited, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import current
 from tmuxctl.results import Written
 from tmuxctl.terminal.input import paste as pasting
-from tmuxctl.terminal.input.paste import CarriedOut, LastInput, Write
+from tmuxctl.terminal.input.paste import CarriedOut, LastInput, OnceMark, Write
 from tmuxctl.terminal.tmux import lease, options, server
 from tmuxctl.terminal.tmux.lease import NO_VALUES, LeaseHolder
 from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest
@@ -68,7 +68,7 @@ def send(
     data = text if secret is None else secret
     call = current()
     fresh = write_id is None and machine.panes is not None and not call.repeated
-    new_write = Write(_check_write_id(write_id), data=data, enter=enter)
+    new_write = Write(check_write_id(write_id), data=data, enter=enter)
 
     def write(pane: Pane) -> Typed:
         tty = machine.transport.tty(pane.tty) if data else None
@@ -169,7 +169,7 @@ def press_named(
     if len(found) * repeat > KEYS_LIMIT:
         hint = "type text with send; press keys in several calls"
         raise Usage(f"{len(found) * repeat} keys are more than {KEYS_LIMIT}", reason="too_many_keys", hint=hint)
-    parts, write_id = _split_behind_escape(found * repeat), _check_write_id(write_id)
+    parts, write_id = _split_behind_escape(found * repeat), check_write_id(write_id)
     text = any(len(key) == 1 or key == "Space" for key in found)
 
     def write(pane: Pane) -> Typed:
@@ -222,22 +222,27 @@ def press_keys(
     *,
     continued: LastInput | None = None,
     apart: bool = False,
+    mark: OnceMark | None = None,
 ) -> LastInput:
     """Press keys in exactly this session, as an input of its own or as the end of another (`kept`), which stays the last;
-    NotFound `replaced` if its name is another's by now. `apart`: each by itself, for a program's editor."""
+    NotFound `replaced` if its name is another's by now. `apart`: each by itself, for a program's editor. The last sets the
+    `mark`; Conflict `given` where that was changed."""
     from tmuxctl.terminal.input.keys import tmux_keys
 
     at, offset = machine.transport.clock(), finding.open_journal(machine, pane).end()
     last_input = continued
     found = tmux_keys(names)
-    for number, keys in enumerate([[key] for key in found] if apart else _split_behind_escape(found)):
+    parts = [[key] for key in found] if apart else _split_behind_escape(found)
+    for number, keys in enumerate(parts):
         if number:
             machine.clock.sleep(machine.timing.input.escape_seconds)
         write = Write(os.urandom(8).hex(), keys=_group_keys(keys))
         last_input = last_input or LastInput.sent(write.id, offset, pane, "none", b"", at)
         new = LastInput.remember(holder.pid, last_input.id, offset, "none", b"", at)
         remember = last_input.again(holder.pid) if continued else new
-        pasting.carry_out(machine.io, holder, pane, write, remember)
+        given = mark.values(remember, 1, pane.history) if mark and number == len(parts) - 1 else NO_VALUES
+        against = mark.was_set if mark else pasting.NO_CONDITIONS
+        pasting.carry_out(machine.io, holder, pane, write, remember, values=given, against=against)
     assert last_input is not None
     return last_input
 
@@ -266,10 +271,12 @@ def paste_text(
     *,
     newline: tuple[str, ...] = (),
     write_id: str | None = None,
+    mark: OnceMark | None = None,
 ) -> LastInput:
     """Put a text into a program's editor without sending it, and return it as an input: in one bracketed paste, or where
     the program asked for none line by line with the keys that make a new line there. `offset` as `line`. With a
-    `write_id` a text that is pasted as a whole is pasted at most once, however often it is asked for.
+    `write_id` a text that is pasted as a whole is pasted at most once, however often it is asked for; Conflict `given` where the
+    `mark` was changed.
 
     Usage `multiline` if there are no such keys, `bad_text` for what would end the bracket, `line_too_long`.
     """
@@ -284,7 +291,9 @@ def paste_text(
     # without a bracket a carriage return would be Enter
     lines = [text] if bracketed else re.split(rb"\r\n|\r|\n", text)
     if len(lines) == 1:
-        pasting.carry_out(machine.io, holder, pane, write, remember)
+        pasting.carry_out(
+            machine.io, holder, pane, write, remember, against=mark.was_set if mark else pasting.NO_CONDITIONS
+        )
         return last_input
     for number, line in enumerate(lines):
         if number:
@@ -302,10 +311,12 @@ def type_line(
     offset: int,
     holder: LeaseHolder,
     values: Mapping[str, str | None] = NO_VALUES,
-    touched: Sequence[Condition] = (),
+    against: Mapping[str, Condition] = pasting.NO_CONDITIONS,
+    keep: Callable[[str], Mapping[str, str | None]] = lambda remembered: NO_VALUES,
 ) -> LastInput:
     """Type one line of a turn and Enter, and return it as an input; `offset` is how far the output had come before. `values` of
-    options are set with it. Conflict `leased` if another writer may type, or was there (`touched`)."""
+    options are set with it, and those that `keep` makes of the format that keeps the input. Conflict `leased` if another writer
+    may type or was there, `given`: the reasons `against` it."""
     tty = machine.transport.tty(pane.tty)
     canonical = bool(tty and tty.canonical)
     pasting.check_text(text, canonical=canonical, bracketed=False, multiline=False)
@@ -313,7 +324,8 @@ def type_line(
     write = Write(os.urandom(8).hex(), data=text, enter=True)
     at = machine.transport.clock()
     remember = LastInput.remember(holder.pid, write.id, offset, echo, text, at)
-    pasting.carry_out(machine.io, holder, pane, write, remember, values=values, touched=touched)
+    values = {**values, **keep(remember)}
+    pasting.carry_out(machine.io, holder, pane, write, remember, values=values, against=against)
     return LastInput.sent(write.id, offset, pane, echo, text, at)
 
 
@@ -459,7 +471,8 @@ def knows_paste(machine: Machine, pane: Pane, *, unknown: bool = False) -> bool:
     return unknown and (start > 0 or not journal.streams)
 
 
-def _check_write_id(write_id: str | None) -> str:
+def check_write_id(write_id: str | None) -> str:
+    """The id of a write: the caller's, that of the call, or a new one; Usage `bad_id`."""
     if write_id is None:
         return current().request_id or os.urandom(8).hex()
     if not (8 <= len(write_id) <= 64 and write_id.isalnum() and write_id.isascii()):

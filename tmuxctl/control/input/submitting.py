@@ -23,7 +23,7 @@ from tmuxctl.reading.evidence import tty_waits
 from tmuxctl.results import Submitted, Written
 from tmuxctl.terminal.input import paste
 from tmuxctl.terminal.input.keys import tmux_keys
-from tmuxctl.terminal.input.paste import LastInput, Write
+from tmuxctl.terminal.input.paste import LastInput, OnceMark, Write
 from tmuxctl.terminal.tmux import lease, options
 from tmuxctl.terminal.tmux.lease import LeaseHolder
 from tmuxctl.vocabulary import EventKind, EvidenceKind
@@ -96,7 +96,8 @@ def send_to_input_box(machine: Machine, pane: Pane, write: Write, profile: Profi
 
 
 class Submission:
-    """One text on its way into a composer. `renew` keeps the lease; it is called often."""
+    """One text on its way into a composer. `renew` keeps the lease; it is called often. With a `mark` the text is submitted only
+    while that is as it was; else Conflict `given`."""
 
     def __init__(
         self,
@@ -105,7 +106,9 @@ class Submission:
         profile: Profile,
         holder: LeaseHolder,
         renew: Callable[[], None],
+        mark: OnceMark | None = None,
     ) -> None:
+        self.mark = mark
         self.machine, self.tracker, self.profile, self.holder, self.renew = machine, tracker, profile, holder, renew
         self.timing, self.clock = machine.timing.submission, machine.clock
         self.rules = profile.submit
@@ -116,19 +119,24 @@ class Submission:
     def submit(self, text: bytes) -> SubmittedInput:
         """Paste the text, press Enter once it stands in the composer, and look for proof.
 
-        Raises QuestionAppeared if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied.
+        Raises QuestionAppeared if a question comes in its place, Conflict `leftovers` if the composer cannot be emptied, `draft` if
+        a text with a mark would have it emptied of what a person writes.
         """
         last_input: LastInput | None = None
-        left = self._has_left_text()
+        left, pasted = self._has_left_text(), self._find_pasted()
+        if not left and pasted is None:
+            self._refuse_draft()
         for _ in range(TRIES):
-            if not self._clear_input_box(left=left) and last_input is None:
-                raise self._leftovers_error()
-            if last_input is not None and not input_box.is_empty(self.look, self.profile):
-                # what may still stand there would be sent twice
-                self._note_left_text(last_input)
-                return SubmittedInput(last_input, Submitted(False, NOT_SHOWN))
+            if pasted is None:
+                if not self._clear_input_box(left=left) and last_input is None:
+                    raise self._leftovers_error()
+                if last_input is not None and not input_box.is_empty(self.look, self.profile):
+                    # what may still stand there would be sent twice
+                    self._note_left_text(last_input)
+                    return SubmittedInput(last_input, Submitted(False, NOT_SHOWN))
             before = self.look
-            last_input = self._paste(text)
+            last_input = pasted or self._paste(text, self.mark.new_id() if self.mark else None)
+            pasted = None
             # from here on what was seen before says nothing of what comes
             self.tracker.note_input(last_input, None)
             if self._await_shown(text, before) or self.rules.verify != "echo":
@@ -183,6 +191,21 @@ class Submission:
         (left,) = self.machine.io.look(pane.name, (options.LEFT,)).values
         return last_input is not None and left == last_input.id
 
+    def _find_pasted(self) -> LastInput | None:
+        """The input in which another process pasted this very text, if it did not come to press Enter and nothing was typed since.
+        The text may still be on its way to the screen."""
+        last_input = self.tracker.last_input
+        if last_input is None or self.mark is None or OnceMark.read_id(last_input.id) != self.mark.after:
+            return None
+        return last_input
+
+    def _refuse_draft(self) -> None:
+        """Conflict `draft` where a text that nobody waits for would take the place of what a person is writing."""
+        pane = self.tracker.observer.pane
+        if self.mark and pane.attached and input_box.is_empty(self.look, self.profile) is False:
+            hint = f"send or clear it, or detach; read it: tmuxctl screen {pane.name}"
+            raise Conflict(f"somebody is writing in the input box of {pane.name}", reason="draft", hint=hint)
+
     def _note_left_text(self, last_input: LastInput) -> None:
         """Note that this text may still stand in the composer."""
         pane = self.tracker.observer.pane
@@ -222,7 +245,14 @@ class Submission:
         self.renew()
         pane, newline = self.tracker.observer.pane, self.rules.newline
         return sending.paste_text(
-            self.machine, pane, text, self.look.journal, self.holder, newline=newline, write_id=write_id
+            self.machine,
+            pane,
+            text,
+            self.look.journal,
+            self.holder,
+            newline=newline,
+            write_id=write_id,
+            mark=self.mark,
         )
 
     def _await_shown(self, text: bytes, before: Look) -> bool:
@@ -288,8 +318,16 @@ class Submission:
     def _press_enter(self, last_input: LastInput) -> None:
         self.renew()
         sending.press_keys(
-            self.machine, self.tracker.observer.pane, self.rules.enter, self.holder, continued=last_input, apart=True
+            self.machine,
+            self.tracker.observer.pane,
+            self.rules.enter,
+            self.holder,
+            continued=last_input,
+            apart=True,
+            mark=self.mark,
         )
+        # pressed again, for a key that the program lost, it is the same text
+        self.mark = None
         self.pressed_at = self.clock.monotonic()
 
     def _await_proof(self, shown: Look) -> str | None:

@@ -57,6 +57,8 @@ def with_address(address: str, result: Any) -> Any:
             fields[name] = f"{address}/{value}"
         elif name == "machine" and value is None:
             fields[name] = address
+        elif isinstance(value, Value) and (named := with_address(address, value)) is not value:
+            fields[name] = named
         elif isinstance(value, tuple) and value and isinstance(value[0], Value):
             fields[name] = tuple(with_address(address, one) for one in value)
     return changed(result, **fields) if fields else result

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from tmuxctl.control.machine import Machine
 from tmuxctl.control.machines import ssh
-from tmuxctl.errors import Denied, NotFound
-from tmuxctl.machines import MachineEntry, find_machine
+from tmuxctl.errors import Denied, NotFound, Usage
+from tmuxctl.machines import MachineEntry, find_machine, read_machines
 from tmuxctl.transport.base import shell_word
 from tmuxctl.transport.pipe import PipeTransport
 from tmuxctl.value import changed
@@ -38,6 +38,27 @@ def reach_machine(machine: Machine, name: str) -> Machine:
     return found
 
 
+def declare_machine(machine: Machine, entry: MachineEntry) -> None:
+    """Have a name lead to this machine, in this process. Usage `bad_machine` where the name
+    leads to another one: by `machines.toml`, or by what was declared before."""
+    listed = read_machines().get(entry.name)
+    with _connecting:
+        known = machine.reached.get(entry.name)
+        if known is None:
+            known = machine.reached[entry.name] = _make_machine(machine, listed or entry)
+    other = known.entry
+    if (
+        other is None
+        or (other.ssh, other.command) != (entry.ssh, entry.command)
+        or (listed is None and (other.tmux, other.socket) != (entry.tmux, entry.socket))
+    ):
+        raise Usage(
+            f"{entry.name} is another machine {'in machines.toml' if listed else 'of another team'}",
+            reason="bad_machine",
+            hint="give it another name; what is known: tmuxctl machine ls",
+        )
+
+
 def _make_machine(here: Machine, entry: MachineEntry) -> Machine:
     settings = settings_of(here.settings, entry, here.transport.socket)
     transport = connect(entry, settings, here.timing.machine)
@@ -52,6 +73,7 @@ def _make_machine(here: Machine, entry: MachineEntry) -> Machine:
     return Machine(
         transport,
         settings,
+        entry=entry,
         resident=here.panes is not None,
         timing=here.timing,
         limits=here.limits,

@@ -1,22 +1,22 @@
 """Several programs for one task: in which order they are tried, which of them is started, and who was passed over and why.
 
-Candidates are names of profiles. What is remembered of them, whose turn it was and who is limited until when, lies in a
-folder of the server's state, which is not there before somebody uses candidates: until then they cost one look.
+Candidates are names of profiles. What is remembered of them, whose turn it was, who is limited until when and whose limit ended
+when, lies in a folder of the server's state, which is not there before somebody uses candidates: until then they cost one look.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tmuxctl.control.lifecycle import creation
 from tmuxctl.control.observation import observing
 from tmuxctl.control.sessions import chosen_profile, finding, summaries
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.model import Session, State
+from tmuxctl.model import NOTHING, Session, State
 from tmuxctl.program_profile import Profile
 from tmuxctl.results import Passed, Plan
 from tmuxctl.terminal.tmux import layout
@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 MOST = 16
 """Candidates in one list: it is told with every session, in an option of tmux."""
 
-LISTS_MOST = 200
-"""Lists whose last turn is remembered."""
+REMEMBERED_MOST = 200
+"""Lists whose last turn is remembered, and programs whose last limit is."""
 
+Kept = TypeVar("Kept", str, float)
 
 SAID_MOST = 200
 """Characters of what a program said last."""
@@ -99,11 +100,16 @@ def kept(names: Sequence[str], passed: list[Passed]) -> tuple[Candidate, ...]:
     return tuple(found)
 
 
-def ordered(found: Sequence[Candidate], route: str, last: str | None = None) -> tuple[Candidate, ...]:
-    """The candidates in the order in which they are tried. `last` is the name of the one that was taken last."""
+def ordered(
+    found: Sequence[Candidate], route: str, last: str | None = None, limits: Mapping[str, float] = NOTHING
+) -> tuple[Candidate, ...]:
+    """The candidates in the order in which they are tried. `last` is the name of the one that was taken last; `limits` when
+    the last limit of each ended or will, in seconds since 1970."""
     if route == "cheapest":
         # what nobody knows the cost of is dearest
         return tuple(sorted(found, key=lambda one: (one.profile.cost is None, one.profile.cost or 0.0)))
+    if route == "least-limited":
+        return tuple(sorted(found, key=lambda one: limits.get(one.name, 0.0)))
     names = [one.name for one in found]
     at = names.index(last) + 1 if route == "round-robin" and last in names else 0
     return (*found[at:], *found[:at])
@@ -135,7 +141,7 @@ def new(machine: Machine, wanted: SessionRequest, names: Sequence[str], route: s
 def plan(machine: Machine, wanted: SessionRequest, names: Sequence[str], route: str) -> Plan:
     """What `new` would do, and why it would take none of the others; nothing is written and nothing starts."""
     found = _checked(wanted, names)
-    order = ordered(found, route, _turns(machine).get(_key(found)))
+    order = ordered(found, route, _last_taken(machine, found), limits(machine, route))
     missing = {one.name: not_installed(machine, wanted, one) for one in order}
     taken = next((one for one in order if missing[one.name] is None), None)
     if taken is None:
@@ -204,6 +210,8 @@ def _started(machine: Machine, wanted: SessionRequest, one: Candidate, *, wait: 
     from tmuxctl.control.lifecycle import ending
 
     ending.end_sessions(machine, [finding.find_session(machine, ready.name)])
+    if why.reason == "limited":
+        note_limit(machine, one.name, None)
     # its name is another's now
     return changed(why, session=None)
 
@@ -269,19 +277,19 @@ def _reserved(
 ) -> tuple[Candidate, ...]:
     """The order for one more session. By turns, the turn is taken at once: another process has the next."""
     if route != "round-robin":
-        return ordered(found, route)
+        return ordered(found, route, limits=limits(machine, route))
     with _alone(machine):
-        order = ordered(found, route, _turns(machine).get(_key(found)))
+        order = ordered(found, route, _last_taken(machine, found))
         there = next((one for one in order if not_installed(machine, wanted, one) is None), None)
         if there is not None:
-            _put_turn(machine, found, there)
+            _remember(machine, layout.TURNS, _key(found), there.name)
     return order
 
 
 def _note_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> None:
     with _alone(machine):
-        if _turns(machine).get(_key(found)) != one.name:
-            _put_turn(machine, found, one)
+        if _last_taken(machine, found) != one.name:
+            _remember(machine, layout.TURNS, _key(found), one.name)
 
 
 def _alone(machine: Machine) -> AbstractContextManager[None]:
@@ -289,19 +297,36 @@ def _alone(machine: Machine) -> AbstractContextManager[None]:
     return machine.hold_lock(f"{folder(machine)}/{layout.TURNS_LOCK}", "the turns of candidates")
 
 
-def _turns(machine: Machine) -> dict[str, str]:
-    """Who was taken last, by list."""
+def _last_taken(machine: Machine, found: Sequence[Candidate]) -> str | None:
+    """Who of this list was taken last."""
+    return _remembered(machine, layout.TURNS, str).get(_key(found))
+
+
+def limits(machine: Machine, route: str) -> Mapping[str, float]:
+    """When the last limit of each program ended or will, in seconds since 1970; nothing for a route that does not ask for it."""
+    return _remembered(machine, layout.LIMITS, float) if route == "least-limited" else NOTHING
+
+
+def note_limit(machine: Machine, name: str, until: str | None) -> None:
+    """Remember that this program has met its limit, and until when that holds (ISO-8601), if it is known."""
+    with _alone(machine):
+        _remember(machine, layout.LIMITS, name, max(machine.clock.wall(), seconds(until or "") or 0.0))
+
+
+def _remembered(machine: Machine, file: str, kind: type[Kept]) -> dict[str, Kept]:
+    """What a file of the folder holds."""
     with suppress(NotFound, ValueError):
-        kept = read_object(machine.transport, f"{folder(machine)}/{layout.TURNS}")
-        return {order: name for order, name in kept.items() if isinstance(name, str)}
+        found = read_object(machine.transport, f"{folder(machine)}/{file}")
+        return {name: value for name, value in found.items() if isinstance(value, kind)}
     return {}
 
 
-def _put_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> None:
-    kept = _turns(machine)
-    kept.pop(_key(found), None)
-    newest = [*kept.items(), (_key(found), one.name)][-LISTS_MOST:]
-    machine.transport.put(f"{folder(machine)}/{layout.TURNS}", to_record(dict(newest)))
+def _remember(machine: Machine, file: str, name: str, value: Kept) -> None:
+    """Put this into a file of the folder, in the place of what it held under the name."""
+    before: dict[str, Kept] = _remembered(machine, file, type(value))
+    before.pop(name, None)
+    newest = [*before.items(), (name, value)][-REMEMBERED_MOST:]
+    machine.transport.put(f"{folder(machine)}/{file}", to_record(dict(newest)))
 
 
 def limited(machine: Machine, session_id: str) -> str | None:

@@ -22,6 +22,7 @@ from tmuxctl.model import Session, State, with_status
 from tmuxctl.operations import current
 from tmuxctl.results import Answer, Passed
 from tmuxctl.terminal.input.paste import LastInput
+from tmuxctl.terminal.tmux import options
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EventKind
 
@@ -172,8 +173,9 @@ class _Failover:
         if there is not None:
             if not self.fallback and not set(listed) - {there.profile}:
                 return turn.ask(self.machine, self.session, self.text, self.asked)
-            if answer := self._try(there):
-                return answer
+            for session in (self._given_before(there), there):
+                if session and (answer := self._try(session)):
+                    return answer
         for one in self._others(listed, spec.get("route", "first")):
             if self._left() == 0.0:
                 break
@@ -210,12 +212,22 @@ class _Failover:
             raise Usage("--fallback is for sessions of tmuxctl's own", reason="bad_option", hint=hint)
         return summaries.summarize(pane)
 
+    def _given_before(self, first: Session) -> Session | None:
+        """The session beside that was given the turn of this id by an earlier call: what hindered the first may be over."""
+        for pane in finding.list_panes(self.machine) if self.asked.id else ():
+            if pane.spec.get("beside") == first.id and not pane.dead:
+                (turn_id,) = self.machine.io.look(pane.name, (options.TURN_ID,)).values
+                if turn_id == self.asked.id:
+                    return summaries.summarize(pane)
+        return None
+
     def _others(self, listed: Sequence[str], route: str) -> tuple[Candidate, ...]:
         """Who comes after the first: those named with this turn, then the other candidates of its session."""
         from tmuxctl.control.turns import candidates
 
         own = self.first.profile if self.first else None
-        rest = candidates.ordered(candidates.kept(listed, self.passed), route, own)
+        limits = candidates.limits(self.machine, route)
+        rest = candidates.ordered(candidates.kept(listed, self.passed), route, own, limits)
         unique: dict[str, Candidate] = {}
         for one in (*self.fallback, *rest):
             unique.setdefault(one.name, one)
@@ -296,6 +308,7 @@ class _Failover:
             return None
         if reason == "limited":
             candidates.note_limited(self.machine, there.id, until)
+            candidates.note_limit(self.machine, there.profile or there.name, until)
         how = "ended in the turn" if reason == "exited" else f"is limited until {until}" if until else "is limited"
         return Passed(there.profile, reason, how + _first_line(words), session=there.name)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from tmuxctl.control.input import deciding, sending, submitting
@@ -30,9 +30,9 @@ from tmuxctl.operations import current
 from tmuxctl.reading.answers import printed_answer as answers
 from tmuxctl.reading.text import patterns
 from tmuxctl.reading.text.marks import find_marks
-from tmuxctl.results import Answer, Asking, Option, Output, Wait
+from tmuxctl.results import Answer, Asking, Option, Output, Submitted, Wait
 from tmuxctl.terminal.input import paste
-from tmuxctl.terminal.input.paste import LastInput
+from tmuxctl.terminal.input.paste import LastInput, OnceMark
 from tmuxctl.terminal.tmux import layout, lease, options, timeline
 from tmuxctl.terminal.tmux.journal import parse_cursor
 from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest
@@ -53,6 +53,12 @@ LINES_LIMIT = 500
 DECISIONS_LIMIT = 50
 """Questions answered by a policy in one turn."""
 
+SEEN = (options.INPUT, options.ASKER, options.TURN_ID, options.TURN, options.MISFITS)
+"""What a turn asks of its session first."""
+
+GIVEN_BEFORE = "given before"
+"""What shows that a text was taken whose turn an earlier call began: Enter was pressed behind it."""
+
 PROMPT_BYTES = 1 << 16
 """So much of a row before an input is looked at: no prompt is longer."""
 
@@ -68,6 +74,10 @@ class Asked(NamedTuple):
     strict: bool = False
     choose: Callable[[Asking], str | bytes | None] | None = None
     """Answers questions that `decide` does not: with an option or a text, bytes for a secret, None for not at all."""
+    mark: OnceMark | None = None
+    """Lets only one of several processes give this text: Conflict `given` to the others."""
+    id: str | None = None
+    """Of a turn that may have begun before: it is not given again, and its end is waited for."""
 
     @property
     def patient(self) -> bool:
@@ -90,19 +100,8 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
     if new is not None:
         create(machine, session, new)
     began = machine.clock.monotonic()
-    limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
-    wanted = (options.INPUT, options.ASKER, options.TURN, options.MISFITS)
-    pane, (given, asker, *counted) = finding.find_with_options(machine, session, wanted)
-    if pane.dead:
-        raise paste.ended_error(pane)
-    turn = _Turn(machine, pane, LastInput.parse(given), asked, None if limit is None else began + limit, counted)
-    lines = None if turn.pastes else _lines(text)
-    try:
-        first = None if lines is None or asker else turn.type_at_once(lines)
-        if first is None:
-            turn.begin()
-            turn.wait_until_ready()
-        typed, end = turn.paste(text) if lines is None else turn.type_lines(lines, first)
+    with _begin(machine, session, asked) as turn:
+        typed, end = turn.give(text)
         count = turn.count(typed)
         end = end or turn.wait_for_end(typed)
         if end.timed_out:
@@ -110,6 +109,29 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
         answer = read_answer(EndedTurn(machine, turn.pane, turn.steady, typed, count, end, began, asked.raw))
         _note_turn(machine, turn.pane, typed, answer)
         return answer
+
+
+def give(machine: Machine, session: str, text: bytes, asked: Asked) -> Submitted:
+    """Begin a turn as `ask` does, and leave the program to it: whether it took the text. Errors as `ask`."""
+    with _begin(machine, session, asked) as turn:
+        typed, _ = turn.give(text)
+        turn.count(typed)
+        return typed.taken or Submitted(True, "")
+
+
+@contextmanager
+def _begin(machine: Machine, session: str, asked: Asked) -> Iterator[_Turn]:
+    """A turn of a session, whose leases are given back at the end of the block."""
+    began = machine.clock.monotonic()
+    limit = current().left(machine.settings.wait_ask_timeout if asked.timeout is None else asked.timeout)
+    if asked.id is not None:
+        sending.check_write_id(asked.id)
+    pane, seen = finding.find_with_options(machine, session, SEEN)
+    if pane.dead:
+        raise paste.ended_error(pane)
+    turn = _Turn(machine, pane, seen, asked, None if limit is None else began + limit)
+    try:
+        yield turn
     finally:
         turn.leases.stop_writing(turn.pane.name)
         turn.leases.end_turn(turn.pane.name)
@@ -216,6 +238,24 @@ def answer_to(machine: Machine, session: str, holding: str) -> Output:
     return Output(pane.name, text, finding.cursor_at(pane, part.end), part.truncated, found.complete)
 
 
+class GivenTurn(NamedTuple):
+    """What `paste.OnceMark` keeps of a turn with an id: how many of its lines were typed (1 of a text that is pasted), how many
+    rows had scrolled away, and its first input, without its text."""
+
+    lines: int
+    history: int
+    first: LastInput
+
+    @classmethod
+    def parse(cls, text: str) -> GivenTurn | None:
+        """What was kept; None if nothing was, or another release kept it."""
+        lines, history, kept = (*text.split(" ", 2), "", "")[:3]
+        first = LastInput.parse(kept)
+        if first is None or not (lines.isdecimal() and history.isdecimal()):
+            return None
+        return cls(int(lines), int(history), first)
+
+
 class _Leases:
     """The leases of one turn: the one that keeps out other turns until it ends, and the one that lets it alone type."""
 
@@ -289,18 +329,12 @@ class _Leases:
 class _Turn:
     """One turn on its way."""
 
-    def __init__(
-        self,
-        machine: Machine,
-        pane: Pane,
-        given: LastInput | None,
-        asked: Asked,
-        deadline: float | None,
-        counted: Sequence[str],
-    ) -> None:
+    def __init__(self, machine: Machine, pane: Pane, seen: Sequence[str], asked: Asked, deadline: float | None) -> None:
+        given, self.asker, self.turn_id, *counted = seen
+        """Who had the turn at first, and the id of the last turn that had one."""
         self.machine, self.pane, self.asked, self.deadline = machine, pane, asked, deadline
         self.timing, self.clock = machine.timing.turn, machine.clock
-        self.steady = StabilityTracker(machine, Observer(machine, pane), given)
+        self.steady = StabilityTracker(machine, Observer(machine, pane), LastInput.parse(given))
         self.steady.load_looks()
         self.leases = _Leases(machine)
         self.counted = counted
@@ -459,6 +493,47 @@ class _Turn:
 
     # the turn
 
+    def give(self, text: bytes) -> tuple[TurnInput, Wait | None]:
+        """Give the text once the program is ready for it; and the end of the turn, if that came meanwhile."""
+        lines = None if self.pastes else _lines(text)
+        first = None if lines is None or self.asker or self._was_given() else self.type_at_once(lines)
+        if first is None:
+            self.begin()
+            if self.asked.id is not None and (given := self._find_given()):
+                return self._go_on(given, text, lines)
+            self.wait_until_ready()
+        return self.paste(text) if lines is None else self.type_lines(lines, [first] if first else [])
+
+    @property
+    def mark(self) -> OnceMark | None:
+        """What lets this text be given once; None if it may be given by whoever asks."""
+        if self.asked.id is None:
+            return self.asked.mark
+        return OnceMark(options.TURN_ID, self.turn_id, self.asked.id, options.TURN_PLACE)
+
+    def _was_given(self) -> bool:
+        """Whether this turn was given before, as far as was seen."""
+        return self.asked.id is not None and self.turn_id == self.asked.id
+
+    def _find_given(self) -> GivenTurn | None:
+        """What is kept of this turn, if it was given before, by a caller that did not see its end."""
+        self.turn_id, place = self.machine.io.look(self.pane.name, (options.TURN_ID, options.TURN_PLACE)).values
+        return GivenTurn.parse(place) if self._was_given() else None
+
+    def _go_on(self, given: GivenTurn, text: bytes, lines: list[bytes] | None) -> tuple[TurnInput, Wait | None]:
+        """Go on with a turn that was given before: what was not typed is typed."""
+        first = changed(given.first, typed=text if lines is None else lines[0])
+        journal = self.steady.observer.journal
+        begin = max(journal.start(), first.offset - PROMPT_BYTES)
+        before = journal.read(begin, first.offset - begin).data
+        from tmuxctl.control.output import printed
+
+        prompt = printed.printed_text(before[before.rfind(b"\n") + 1 :], self.pane)
+        self._look()
+        if lines is None:
+            return TurnInput(first, text, prompt, given.history, "", Submitted(True, GIVEN_BEFORE)), None
+        return self.type_lines(lines, [first] * given.lines, prompt)
+
     def type_at_once(self, lines: list[bytes]) -> LastInput | None:
         """Begin the turn and type its first line, in one list, where the program waits for it by the first looks and nobody else
         was there since; None if that is not so, and then nothing was done."""
@@ -466,12 +541,12 @@ class _Turn:
             return None
         self.steady.keep_keyframe()
         io, holder = self.machine.io, self.leases.holder
-        touched = (
-            sending.touched_since(self.steady.last_input),
-            lease.held_by_other(io, holder, changed(self.pane, lease=""), options.ASKER),
-            (FieldTest(options.TURN, Comparison.DIFFERS, self.counted[0]),),
-        )
-        return self.leases.begin_with(lambda values: self._type_line(lines, 1, values, touched))
+        touched = {
+            paste.TOUCHED: sending.touched_since(self.steady.last_input),
+            f"{paste.TOUCHED}-lease": lease.held_by_other(io, holder, changed(self.pane, lease=""), options.ASKER),
+            f"{paste.TOUCHED}-turn": (FieldTest(options.TURN, Comparison.DIFFERS, self.counted[0]),),
+        }
+        return self.leases.begin_with(lambda values: self._type_line(lines, None, 1, values, touched))
 
     def _waits(self) -> bool:
         """Whether the program waits for a text, by one look or by two."""
@@ -485,26 +560,45 @@ class _Turn:
         return verdict.state is State.IDLE and self._may_type_idle(verdict, 0.0)
 
     def _type_line(
-        self, lines: list[bytes], number: int, values: Mapping[str, str], touched: Sequence[Condition] = ()
+        self,
+        lines: list[bytes],
+        first: LastInput | None,
+        number: int,
+        values: Mapping[str, str],
+        against: Mapping[str, Condition] = paste.NO_CONDITIONS,
     ) -> LastInput:
+        """Type one line; `first` is the input of the first one, None if it is this."""
         # the last one counts the turn, and lets others type again
         ends = self._next_count() | {options.LEASE: None} if number == len(lines) else self.leases.values_to_write()
-        line, offset, holder = lines[number - 1], self.steady.newest.journal, self.leases.holder
-        return sending.type_line(self.machine, self.pane, line, offset, holder, {**values, **ends}, touched)
+        line, offset, holder, mark = lines[number - 1], self.steady.newest.journal, self.leases.holder, self.mark
 
-    def type_lines(self, lines: list[bytes], first: LastInput | None) -> tuple[TurnInput, Wait | None]:
-        """Type the lines, each when the program is ready for it; and the end of the turn, if it came before the last. `first`: the
-        first was typed already."""
-        prompt = self.steady.newest.left
-        sent: list[LastInput] = []
-        for number in range(1, len(lines) + 1):
+        def keep(remembered: str) -> Mapping[str, str | None]:
+            place = first.again(holder.pid) if first else remembered
+            return mark.values(place, number, self.pane.history) if mark else lease.NO_VALUES
+
+        if mark and first is None:
+            against = {**against, **mark.was_set}
+        return sending.type_line(self.machine, self.pane, line, offset, holder, {**values, **ends}, against, keep)
+
+    def type_lines(
+        self, lines: list[bytes], typed: Sequence[LastInput], prompt: str | None = None
+    ) -> tuple[TurnInput, Wait | None]:
+        """Type the lines, each when the program is ready for it; and the end of the turn, if it came before the last. `typed` has
+        the first input for each line that was typed before; `prompt` is what stood left of the cursor then."""
+        sent = list(typed)
+        if prompt is None:
+            # the look before the first key
+            prompt = self.steady.newest.left
+            if sent:
+                self.steady.note_input(sent[0], count_switches(self.steady.newest.kernel))
+        for number in range(len(sent) + 1, len(lines) + 1):
             end = self.wait_for_end(None) if sent else None
             if end and end.matched not in WAITED:
                 return TurnInput(sent[0], b"\n".join([*lines[: len(sent)], b""]), prompt), end
             if sent:
                 self._start_writing()
             kernel = self.steady.newest.kernel
-            sent.append(first if first and not sent else self._type_line(lines, number, {}))
+            sent.append(self._type_line(lines, sent[0] if sent else None, number, {}))
             self.steady.note_input(sent[-1], count_switches(kernel))
         self.is_counted = True
         self.leases.stopped_writing()
@@ -524,6 +618,7 @@ class _Turn:
                     profile,
                     self.leases.holder,
                     lambda: self.leases.keep_turn(self.pane, writing=True),
+                    self.mark,
                 ).submit(text.rstrip(b"\r\n"))
             except submitting.QuestionAppeared:
                 self.leases.stop_writing(self.pane.name)

@@ -51,9 +51,9 @@ class Found(NamedTuple):
 class Search:
     """One pattern, and how to look for it without going astray."""
 
-    def __init__(self, pattern: str, *, short_steps: int = SHORT_STEPS) -> None:
-        """`pattern` is a Python regular expression, read with MULTILINE. Raises Usage for a bad one."""
-        self.pattern, self.short_steps = pattern, short_steps
+    def __init__(self, pattern: str, *, short_steps: int = SHORT_STEPS, flags: int = FLAGS) -> None:
+        """`pattern` is a Python regular expression, read with these `flags` of `re`. Raises Usage for a bad one."""
+        self.pattern, self.short_steps, self._flags = pattern, short_steps, flags
         if len(pattern) > LONGEST:
             raise _bad(pattern, f"it has {len(pattern)} characters, {LONGEST} are allowed")
         try:
@@ -62,7 +62,7 @@ class Search:
                 warnings.simplefilter("ignore")
                 if FOLDING.search(pattern) and _folded(pattern) > FOLDED:
                     raise _bad(pattern, "it has too many wide ranges for (?i)")
-                self._compiled = re.compile(pattern, FLAGS)
+                self._compiled = re.compile(pattern, flags)
         except RecursionError:
             raise _bad(pattern, "too many groups within groups") from None
         except (re.error, OverflowError, MemoryError, ValueError) as error:
@@ -109,7 +109,7 @@ class Search:
         # an anchor looks at the character before it, a lookbehind at any number of them
         before = 0 if "(?<" in self.pattern else max(0, start - 1)
         try:
-            spans = POOL.search(Query(self.pattern, FLAGS, text[before:], start - before), seconds)
+            spans = POOL.search(Query(self.pattern, self._flags, text[before:], start - before), seconds)
         except Late:
             raise _late() from None
         except Unavailable:

@@ -86,6 +86,9 @@ def _list_services(app: App) -> Iterator[Service]:
     from tmuxctl.surfaces.cli.setup.configuring import SettingsOperations
 
     yield _command_line_service(SettingsOperations, app)
+    from tmuxctl.surfaces.cli.teams.connecting import TeamOperations
+
+    yield _command_line_service(TeamOperations, app)
     from tmuxctl.surfaces.cli.setup.machines import MachineOperations
 
     yield _command_line_service(MachineOperations, app)

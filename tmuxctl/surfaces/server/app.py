@@ -25,6 +25,7 @@ from tmuxctl.surfaces.server.logs import AuditLog, RequestLog
 from tmuxctl.surfaces.server.metrics import MEDIA_TYPE, Metrics
 from tmuxctl.surfaces.server.streams import recordings, sse
 from tmuxctl.surfaces.server.streams.hub import EventHub
+from tmuxctl.surfaces.server.streams.inboxes import InboxDeliverer
 from tmuxctl.surfaces.server.streams.terminal import TerminalSocket
 from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
@@ -92,18 +93,21 @@ def make_server(
     # a caller may not have the server connect to any host that it names
     control.machine.listed_only = True
     hub = EventHub(control, all_machines=all_machines)
+    deliverer = InboxDeliverer(hub)
     metrics, audit = Metrics(hub.count_states), AuditLog()
     served = Served(control, Calls(control, audit, metrics, defaults), hub, metrics, audit, rules)
     contexts: list[Any] = []
 
     def stop() -> None:
         hub.stop()
+        deliverer.stop()
         served.calls.cancel_all()
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
             hub.start()
+            deliverer.start()
             sweeper = asyncio.create_task(_sweep(served))
             for context in contexts:
                 await stack.enter_async_context(context)
@@ -159,8 +163,9 @@ def _answer_http_error(request: Request, error: Exception) -> Response:
 
 def _list_methods(app: FastAPI, path: str) -> list[str]:
     """The methods that may be used at a path: the framework names those of one route only."""
-    found: set[str] = set()
-    for template, methods in app.openapi()["paths"].items():
+    paths = app.openapi()["paths"]
+    found: set[str] = {method.upper() for method in paths.get(path, ())}
+    for template, methods in () if found else paths.items():
         if re.fullmatch(re.sub(r"\\{[a-z]+\\}", "[^/]+", re.escape(template)), path):
             found |= {method.upper() for method in methods}
     return sorted(found)

@@ -43,6 +43,8 @@ PLACES = {
     "kill": ("DELETE", "/sessions/{id}"),
     "wait": ("POST", "/sessions/{id}/wait"),
     "decide": ("POST", "/sessions/{id}/decide"),
+    "inbox_ls": ("GET", "/sessions/{id}/inbox"),
+    "inbox_clear": ("DELETE", "/sessions/{id}/inbox"),
     "profile_ls": ("GET", "/profiles"),
     "profile_show": ("GET", "/profiles/{name}"),
 }

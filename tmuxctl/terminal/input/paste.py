@@ -6,9 +6,11 @@ ended program crashes the tmux 3.3a server; copy mode swallows input; a cooked t
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 from tmuxctl.errors import Conflict, Exited, Unreachable, Usage
 from tmuxctl.operations import current
@@ -33,9 +35,14 @@ BUFFER = "tmuxctl"
 """How a paste buffer's name begins. tmux 3.7 frees no name that `set-buffer` was given (measured): with an id behind it, this
 one just fits into the smallest block of memory but one."""
 
+GIVEN = "given"
+"""Why a text is not given that another process gave, or took back."""
+
 ECHO_LIMIT = 2000
 """Bytes of the typed text remembered, so that a wait can leave its echo out."""
 
+
+NO_CONDITIONS: Mapping[str, Condition] = MappingProxyType({})
 
 TOUCHED = "touched"
 """Begins the words for what another writer did."""
@@ -110,6 +117,40 @@ class Write(Value):
         return self.id if self.part is None else f"{self.id}p{self.part}"
 
 
+class OnceMark(Value):
+    """What lets only one of several processes submit the same text: an option of the session that has to be as it was when the
+    text was read, and that the key which submits it changes, in the same command list."""
+
+    option: str
+    before: str
+    after: str
+    place: str = ""
+    """An option that keeps where the text stands, for who goes on with its turn; none unless it is named."""
+
+    def new_id(self) -> str:
+        """An id for a write of the text: each try has its own, and all of them tell what the option gets (`read_id`)."""
+        return self.after + os.urandom(4).hex()
+
+    @staticmethod
+    def read_id(write_id: str) -> str:
+        """What the option gets with the text of this write, if it is one with a mark."""
+        return write_id[:-8]
+
+    @property
+    def was_set(self) -> dict[str, Condition]:
+        """The reason against the text that another process has changed the option."""
+        return {GIVEN: (FieldTest(self.option, Comparison.DIFFERS, self.before),)}
+
+    def values(self, first: str = "", lines: int = 1, history: int = 0) -> dict[str, str | None]:
+        """What the options get with the key that submits the text, or these `lines` of it: `first` is its first input as
+        `LastInput` is kept, before which so many rows had scrolled away."""
+        kept: dict[str, str | None] = {self.option: self.after}
+        if self.place and first:
+            # the text itself is what the call that goes on with it gives
+            kept[self.place] = f"{lines} {history} {first.rpartition(':')[0]}:"
+        return kept
+
+
 class CarriedOut(Value):
     """What became of a write: `done`, or `dup` when its id was written before; and the values of the fields asked for, from
     the moment before anything was typed, none of a `dup`. `offset` is how far the journal had come, where that was asked."""
@@ -157,15 +198,15 @@ def carry_out(
     *,
     fields: Sequence[str] = (),
     values: Mapping[str, str | None] = lease.NO_VALUES,
-    touched: Sequence[Condition] = (),
+    against: Mapping[str, Condition] = NO_CONDITIONS,
     journal: Journal | None = None,
     timeout: float = 8.0,
 ) -> CarriedOut:
     """Carry out one write in one command list, which also sets `values` of options and asks for `fields`; with a `journal` for
-    its end too, which stands in the place of `segments.END` in `remember`. `touched`: another writer was there since
-    the caller looked, which is as if it were there now.
+    its end too, which stands in the place of `segments.END` in `remember`. `against` are further reasons not to type: that
+    another writer was there since the caller looked (`TOUCHED`), or that the text was given (`GIVEN`).
 
-    Raises Denied `own_session`, Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`), and Unreachable
+    Raises Denied `own_session`, Exited, Conflict (`human`, `leased`, `copy_mode`, `input_off`, `given`), and Unreachable
     `outcome_unknown` when tmux did not answer: the write may still happen, so it is never repeated here; asking again
     with the same id is safe.
     """
@@ -183,8 +224,8 @@ def carry_out(
             fields=fields,
             journal=journal,
             buffer=(BUFFER + write.id, data) if data else None,
-            unless=partial(_reasons_against, io, holder, pane, write, touched),
-            clear=clear if write.fresh else None,
+            unless=partial(_reasons_against, io, holder, pane, write, against),
+            clear=clear if write.fresh and not against else None,
             timeout=timeout,
         )
     except Unreachable as error:
@@ -221,7 +262,7 @@ def _name_keys(write: Write) -> str:
 
 
 def _reasons_against(
-    io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write, touched: Sequence[Condition]
+    io: PaneIO, holder: lease.LeaseHolder, pane: Pane, write: Write, against: Mapping[str, Condition]
 ) -> dict[str, Condition]:
     """What forbids this write."""
     return {
@@ -232,8 +273,8 @@ def _reasons_against(
         "off": (FieldTest("pane_input_off"),),
         "copying": (FieldTest(READS_HISTORY),),
         "leased": lease.held_by_other(io, holder, pane),
-        **{f"{TOUCHED}{number}": condition for number, condition in enumerate(touched)},
         **({"shared": INPUT_SHARED} if _presses_keys(write) else {}),
+        **against,
     }
 
 
@@ -264,6 +305,8 @@ def _raise_refusal(reasons: Collection[str], pane: Pane) -> str:
         return "dup"
     if "dead" in reasons:
         raise ended_error(pane)
+    if GIVEN in reasons:
+        raise Conflict(f"another process gave this text to {name}", reason=GIVEN, hint=f"tmuxctl read {name}")
     if "human" in reasons:
         raise Conflict(
             f"a person is typing into {name}", reason="human", hint="try again when they pause, or after they detach"

@@ -219,7 +219,10 @@ class ForeignIO(PaneIO):
                 changed[options.ACKNOWLEDGED] = (
                     f"{kept.get(options.ACKNOWLEDGED, '')[-240:]} {values[options.ACKNOWLEDGED]}"
                 )
-                self._save_options(kept | {options.ACKNOWLEDGED: changed[options.ACKNOWLEDGED]})
+                early = {
+                    option: changed[option] for option in (options.ACKNOWLEDGED, options.INBOX) if option in values
+                }
+                self._save_options(kept | early)
             query = FieldQuery(self, fields) if fields else None
             if query:
                 commands.append(query.command(self.pane.id))

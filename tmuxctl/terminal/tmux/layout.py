@@ -15,8 +15,8 @@ ADOPTED, FOREIGN = "adopted", "foreign"
 """Folders of panes of other servers: of those that have a name here, by it, and of those that were only used."""
 
 CANDIDATES = "candidates"
-TURNS, LIMITED = "turns.json", "limited-"
-"""Which candidate was taken last; until when a session is limited, by its id."""
+TURNS, LIMITS, LIMITED = "turns.json", "limits.json", "limited-"
+"""Which candidate was taken last; when each one's last limit ended or will; until when a session is limited, by its id."""
 
 PROFILES = "profiles.json"
 """The profiles by the names of their programs, for the next process."""
@@ -41,6 +41,9 @@ PANE_OPTIONS = "options.json"
 JOURNAL, WRITER, WRITER_PID = "journal", "journal.sh", "journal.pid"
 TIMELINE, SIZE_SCRIPT = "timeline", "size.sh"
 """When what happened, and the script by which tmux adds that the terminal has another size."""
+
+INBOX, INBOX_LOCK = "inbox", "inbox.held"
+"""The messages that wait for its program, and what only one process holds that changes them."""
 
 RECORDER, OUTPUT_TIMES = "recorder", "times"
 """What a recorder is to do; when output came, kept by it."""

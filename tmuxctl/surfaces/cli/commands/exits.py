@@ -70,6 +70,17 @@ _OWN: Mapping[str, Mapping[str, str]] = {
         "5": "the program has ended",
         "124": "with --wait: timed out; the program goes on",
     },
+    "tell": {
+        "0": "the message was delivered, or waits; with --wait: the answer is printed",
+        "1": "with --wait: the program did not take it, or the turn failed",
+        "2": "",
+        "3": "",
+        "4": "the program is no agent, or its inbox is full; with --wait: it was busy, or a person typed; the message waits",
+        "5": "the program has ended",
+        "6": "with --wait: the program asks something; if that stood before, the message waits",
+        "7": "",
+        "124": "with --wait: timed out; the program goes on",
+    },
     "wait": {
         "0": "the condition holds; with --any for one of the sessions, with --all for each",
         "1": "with --now: the condition does not hold",

@@ -23,7 +23,7 @@ from tmuxctl.surfaces.cli.printing.output import (
     write_json,
     write_pieces,
 )
-from tmuxctl.vocabulary import InputKind
+from tmuxctl.vocabulary import InputKind, RunState
 
 ANY = Meta("read", "")
 """An operation that says nothing of how its result is shown."""
@@ -140,6 +140,11 @@ class Printer:
             write(shown(text) if isinstance(text, str) else text)
             self._line_open = isinstance(text, str) and not text.endswith("\n")
 
+    def _plain_text(self, text: str) -> None:
+        from tmuxctl.terminal.tmux import screen
+
+        self._text(screen.strip_escapes(text))
+
     def _note(self, text: str) -> None:
         note(text, self.options)
 
@@ -238,10 +243,8 @@ class Printer:
     def print_answer(self, result: Any) -> None:
         if result.answer:
             # what a program told of itself is word for word what its model wrote, escape sequences and all
-            from tmuxctl.terminal.tmux import screen
-
             told = result.source in ("hook", "transcript")
-            self._text(screen.strip_escapes(result.answer) if told else result.answer)
+            (self._plain_text if told else self._text)(result.answer)
             self._text("\n")
         if result.truncated:
             self._note(
@@ -253,6 +256,20 @@ class Printer:
         if result.warning is not None:
             self._note(result.warning)
         self._ending(result)
+
+    @prints(results.Told)
+    def print_told(self, result: Any) -> None:
+        if result.answer is not None:
+            self.print_answer(result.answer)
+        elif result.delivered:
+            self._note(f"{result.session} was told")
+        else:
+            self._note(f"{result.session} will be told: {flat(result.why or 'it does not take a text now')}")
+
+    @prints(results.Inbox)
+    def print_inbox(self, result: Any) -> None:
+        for one in result.messages:
+            self._lines(f"{one.at}  {one.sender}: {flat(one.text)}")
 
     def _ending(self, result: results.Answer) -> None:
         """Say how a turn ended, where that was not with an answer alone."""
@@ -323,10 +340,8 @@ class Printer:
     def _step(self, result: Any) -> None:
         """Print what a step of a batch showed, beside its line."""
         if isinstance(result, results.Ran):
-            from tmuxctl.terminal.tmux import screen
-
             # between lines of ours: the exact bytes are in the JSON
-            self._text(screen.strip_escapes(result.output))
+            self._plain_text(result.output)
             self._run_ending(result)
         elif isinstance(result, results.Wait):
             self._text(result.text or "" if result.timed_out else "")
@@ -613,6 +628,66 @@ class Printer:
         from tmuxctl.surfaces.cli.printing import table
 
         self._lines(*table.LINES[self.meta.view or type(result)](result, self.options))
+
+    @prints(results.TeamPlan)
+    def print_team_plan(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli.printing import team_lines
+
+        self._lines(*team_lines.plan_lines(result))
+        if not result.confirmed:
+            self._note(f"nobody has agreed to this yet; have its run: tmuxctl connect up {flat(result.path)}")
+
+    @prints(results.TeamStatus)
+    def print_team_status(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli.printing import team_lines
+
+        self._lines(*team_lines.status_lines(result))
+
+    @prints(results.TeamList)
+    def print_teams(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli.printing import team_lines
+
+        if result.teams:
+            self._lines(*team_lines.team_rows(result.teams))
+        else:
+            self._note("no team has had a run; a file to begin with: tmuxctl connect new pipeline team.yaml")
+
+    @prints("records")
+    def print_record(self, result: Any) -> None:
+        from tmuxctl.surfaces.cli.printing import team_lines
+
+        self._lines(team_lines.record_line(result))
+
+    @prints(results.TeamRun)
+    def print_team_run(self, result: Any) -> None:
+        if result.result:
+            self._plain_text(f"{result.result}\n")
+        for name, text in result.results.items():
+            self._lines(f"{flat(name)}: {flat(text)}")
+        for text in result.left:
+            self._note(flat(text))
+        why = f": {flat(result.message)}" if result.message else ""
+        self._note(f"{result.team} {result.state} ({result.reason}) after {result.turns} turns{why}")
+        if result.state == RunState.STOPPED:
+            self._note("go on: tmuxctl connect up FILE --resume; or end its sessions: tmuxctl connect down FILE")
+
+    @prints(results.TeamDown)
+    def print_team_down(self, result: Any) -> None:
+        for text in result.left:
+            self._note(flat(text))
+        if not self.options.quiet:
+            self._lines(f"{result.team}: {len(result.ended)} sessions ended")
+
+    @prints(results.TeamFile)
+    def print_team_file(self, result: Any) -> None:
+        if result.text is not None and result.path is None:
+            self._text(result.text)
+        elif not self.options.quiet:
+            self._lines(f"{flat(result.path)}: {result.topology} of {', '.join(result.agents)}")
+
+    @prints(results.TeamReport, results.TeamGraph)
+    def print_document(self, result: Any) -> None:
+        self._plain_text(result.text)
 
     @prints("pairs")
     def print_details(self, result: Any) -> None:

@@ -178,7 +178,7 @@ def pairs(items: Iterable[tuple[str, Any]]) -> list[str]:
 
 def settings(found: Sequence[Mapping[str, Any]]) -> list[str]:
     """What `config show` says: each setting, its value, and where that came from."""
-    return _aligned([(one["name"], _value(one["written"]), _value(one["source"])) for one in found])
+    return align([(one["name"], _value(one["written"]), _value(one["source"])) for one in found])
 
 
 def checks(found: Sequence[Any], options: Options) -> list[str]:
@@ -214,7 +214,7 @@ def explained(found: Any) -> list[str]:
     for one in found.reasons:
         age = f"{one.age:.1f} s" if one.age is not None else "-"
         rows.append(("*" if one.used else " ", one.source, age, one.state or "-", flat(one.seen)))
-    lines += _aligned(rows)
+    lines += align(rows)
     if found.asking is not None:
         lines.append(f"asking: {flat(found.asking.question)}")
         lines += [f"  {flat(one.id)}: {' '.join(map(flat, one.keys))}" for one in found.asking.options]
@@ -229,7 +229,7 @@ def profiles(found: Sequence[Any]) -> list[str]:
     for one in found:
         told = f"! {one.problem}" if one.problem else one.description
         rows.append((one.name, one.source, cut(flat(" ".join(one.programs)), 24), flat(told)))
-    return _aligned(rows)
+    return align(rows)
 
 
 def tested(result: Any, options: Options) -> list[str]:
@@ -255,7 +255,7 @@ def plugins(found: Sequence[Any]) -> list[str]:
         options = "any" if one.options is None else " ".join(one.options) or "-"
         told = f"! {one.problem}" if one.problem else one.summary
         rows.append([one.name, one.kind or "-", order, one.source, one.form, flat(options), flat(told)])
-    return _aligned(rows)
+    return align(rows)
 
 
 def tokens(found: Sequence[Any]) -> list[str]:
@@ -263,7 +263,7 @@ def tokens(found: Sequence[Any]) -> list[str]:
     rows = [("NAME", "RIGHTS", "SESSIONS", "CREATED")]
     for one in found:
         rows.append((one.name, ",".join(one.rights) or "-", flat(" ".join(one.sessions)), one.created or "-"))
-    return _aligned(rows)
+    return align(rows)
 
 
 def plugin(found: Any) -> list[str]:
@@ -275,7 +275,7 @@ def plugin(found: Any) -> list[str]:
     lines = [*map(flat, found.text.split("\n")), "", *pairs(facts), "", *found.usage, ""]
     if not found.options:
         return [*lines, "it takes any option" if found.options is None else "it takes no options"]
-    return [*lines, *_aligned([(flat(one.name), _takes(one), flat(one.help)) for one in found.options])]
+    return [*lines, *align([(flat(one.name), _takes(one), flat(one.help)) for one in found.options])]
 
 
 def _takes(option: Any) -> str:
@@ -288,14 +288,12 @@ def _takes(option: Any) -> str:
 def plugins_tested(result: Any, options: Options) -> list[str]:
     """What `plugin test` says: a line for each test, then how many there were. With --quiet those that failed alone."""
     told = [one for one in result.tests if one.outcome == "failed" or not options.quiet]
-    lines = _aligned(
-        [(one.plugin, one.outcome, flat(f"{one.test}: {one.why}" if one.why else one.test)) for one in told]
-    )
+    lines = align([(one.plugin, one.outcome, flat(f"{one.test}: {one.why}" if one.why else one.test)) for one in told])
     ends = f"{result.passed} passed, {result.failed} failed, {result.skipped} skipped"
     return lines if options.quiet else [*lines, ends]
 
 
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+def align(rows: Sequence[Sequence[str]]) -> list[str]:
     """Rows of cells as lines, the cells below each other; the last of each is as long as it is."""
     sizes = [max(map(columns, cells)) for cells in zip(*rows, strict=True)][:-1]
     return ["  ".join([*map(fit, row, sizes), row[-1]]).rstrip() for row in rows]
@@ -352,9 +350,7 @@ def _quoted(word: str) -> str:
 
 def machines(found: Sequence[results.MachineLine]) -> list[str]:
     """What `machine ls` says: each machine, how it is reached, and where that is written."""
-    return _aligned(
-        [(one.name, command(one.command) if one.command else f"ssh {one.ssh}", one.source) for one in found]
-    )
+    return align([(one.name, command(one.command) if one.command else f"ssh {one.ssh}", one.source) for one in found])
 
 
 def _value(value: Any, *, empty: str = "-") -> str:

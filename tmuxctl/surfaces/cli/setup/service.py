@@ -13,6 +13,7 @@ from tmuxctl import config
 from tmuxctl.errors import Conflict, Failed, TmuxctlError, Unreachable
 from tmuxctl.operations import set_up
 from tmuxctl.ownership import make_parents
+from tmuxctl.surfaces.cli.commands.own_command import find_tmuxctl
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.ending import Terminated, raise_on_sigterm
 from tmuxctl.surfaces.cli.printing.output import note, report
@@ -239,17 +240,7 @@ def _make_job(socket: str) -> Job:
     os.umask(umask := os.umask(0o077))
     given = {name: os.environ[name] for name in (*GIVEN, *PLACES) if os.environ.get(name)}
     unset = tuple(name for name in PLACES if name not in given)
-    return Job(socket, (*_find_tmuxctl(), "--socket", socket), given, unset, (soft, hard), umask)
-
-
-def _find_tmuxctl() -> tuple[str, ...]:
-    """The words that start from anywhere the tmuxctl that runs now."""
-    import shutil
-
-    program = os.path.abspath(shutil.which(sys.argv[0]) or sys.argv[0])
-    if os.path.basename(program) == "__main__.py":
-        return (sys.executable, "-m", "tmuxctl")
-    return (program,) if os.access(program, os.X_OK) else (sys.executable, program)
+    return Job(socket, (*find_tmuxctl(), "--socket", socket), given, unset, (soft, hard), umask)
 
 
 def _check_command_starts(job: Job) -> None:

@@ -38,7 +38,7 @@ _OURS: Mapping[str, str] = {
     "show NAME": "info describe inspect details get has has-session",
     "watch": "follow monitor events stream subscribe notify",
     "top": "htop dashboard ui tui gui",
-    "attach NAME": "a at join enter fg attach-session open-session connect",
+    "attach NAME": "a at join enter fg attach-session open-session",
     "attach NAME, and C-b d leaves it again; the program goes on": "detach detach-client leave bg disown",
     "restore": "recover revive relaunch resurrect resume",
     "rename NAME NEW-NAME": "mv move ren rename-session",

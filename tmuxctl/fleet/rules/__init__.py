@@ -1,0 +1,1 @@
+"""Who is told what, and when: the rules of each topology, without any program."""
