@@ -4,8 +4,9 @@
 
 All of it runs in a sandbox of bubblewrap, the server with its sessions and schemathesis: a request may name any file, command
 or address. There it may write to its own folder alone, and its network is a loopback of its own. The server has one session,
-`cat`, that all requests are about; programs that a request starts are `true`. Streams and MCP are left out, and what agentapi
-answers with 500, as its clients know it. So is the check `positive_data_acceptance`: the document cannot say what a cursor is.
+`cat`, and one team, whose run has ended, that all requests are about; programs that a request starts are `true`. Streams and
+MCP are left out, and what agentapi answers with 500, as its clients know it. So is the check `positive_data_acceptance`: the
+document cannot say what a cursor is.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ CONFIG = """
 [parameters]
 "path.id" = "db"
 "path.name" = "bash"
+"path.team" = "pair"
 "body.command" = [["true"]]
 """
 CHECKS = (
@@ -36,6 +38,12 @@ CHECKS = (
     "allow_header_conformance",
     "ignored_auth",
 )
+TEAM = """
+schema: tmuxctl/connector@1
+name: pair
+agents: {one: {command: [bash]}, two: {command: [bash]}}
+topology: {type: pipeline, stages: [{agent: one, prompt: echo 1}, {agent: two, prompt: echo 2}]}
+"""
 TREE = str(Path(__file__).resolve().parents[3])
 TMUXCTL = (sys.executable, "-m", "tmuxctl")
 INSIDE = "import sys; from tests.surfaces.server.fuzz import run_inside; sys.exit(run_inside(*sys.argv[1:]))"
@@ -71,6 +79,8 @@ def run_inside(folder: str, program: str, *options: str) -> int:
     (Path(folder) / "run").mkdir(mode=0o700)
     (Path(folder) / "schemathesis.toml").write_text(CONFIG)
     subprocess.run([*TMUXCTL, "new", "db", "--", "cat"], check=True)
+    (Path(folder) / "team.yaml").write_text(TEAM)
+    subprocess.run([*TMUXCTL, "connect", "up", f"{folder}/team.yaml", "--yes"], check=True)
     words = [*TMUXCTL, "--json", "serve", "--listen", "127.0.0.1:0", "--no-token"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout

@@ -13,6 +13,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 
 from tmuxctl import __version__
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
+from tmuxctl.fleet.teams import Teams
 from tmuxctl.surfaces.server.app import Served, access_of, token_check
 from tmuxctl.surfaces.server.routes import make_request
 from tmuxctl.surfaces.server.streams import sse
@@ -39,6 +40,7 @@ class WebPage:
     def __init__(self, served: Served, assets: Mapping[str, Asset], board: Board) -> None:
         self.served, self.assets, self.board = served, assets, board
         self.whole = is_whole(assets)
+        self.teams = Teams(served.control)
 
     def describe_caller(self, access: CallerAccess) -> dict[str, Any]:
         """What the page is told of who reads it."""
@@ -90,6 +92,24 @@ class WebPage:
         return HTMLResponse(
             PlainPage(access, self.whole).write_session(row, cut_grid(screen.html), hold), headers=HEADERS
         )
+
+    async def answer_teams(self, request: Request, team: str | None = None) -> Response:
+        """All teams, or the report of one, as a page without JavaScript."""
+        access = access_of(request)
+        access.demand("read", "the page")
+        if (shell := self.answer_shell(request)) is not None:
+            return shell
+        plain = PlainPage(access, self.whole)
+        try:
+            access.demand_all("the teams")
+            if team is None:
+                found = await self.served.calls.in_thread(self.teams.list_all)
+                return HTMLResponse(plain.write_teams(found), headers=HEADERS)
+            run = self.teams.folder.find(team)
+            report = await self.served.calls.in_thread(partial(self.teams.report, run.team))
+        except TmuxctlError as error:
+            return self.answer_failure(request, error, "/?plain=1")
+        return HTMLResponse(plain.write_report(report), headers=HEADERS)
 
     def answer_failure(self, request: Request, error: TmuxctlError, back: str) -> Response:
         """A page that tells what could not be done."""
@@ -148,6 +168,14 @@ def _add_pages(app: FastAPI, page: WebPage) -> None:
     async def session(request: Request, id: str) -> Response:
         access_of(request).demand("read", "the page")
         return page.answer_shell(request) or await page.answer_session(request, id)
+
+    @app.get("/teams", include_in_schema=False)
+    async def teams(request: Request) -> Response:
+        return await page.answer_teams(request)
+
+    @app.get("/team/{team}", include_in_schema=False)
+    async def team(request: Request, team: str) -> Response:
+        return await page.answer_teams(request, team)
 
     for action in ("type", "answer", "interrupt"):
         app.add_api_route(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -10,10 +10,13 @@ from tmuxctl.surfaces.web.markup import escape_text, write_page
 from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
+    from tmuxctl.results import TeamReport, TeamStatus
     from tmuxctl.surfaces.server.admission.access import CallerAccess
 
 ASSETS_MISSING = """<p class="quiet">This is the page without JavaScript: what the other one is made with was not installed.
 A release has it; in a clone of the repository <code>make web-assets</code> brings it.</p>"""
+
+ALL_SESSIONS = '<a href="/?plain=1">All sessions</a>'
 
 
 class PlainPage:
@@ -27,7 +30,8 @@ class PlainPage:
         """All sessions; those that need a person come first."""
         rows = sorted(tiles["rows"], key=lambda row: (row["rank"], row["name"]))
         asking = f"({tiles['asking']}) " if tiles["asking"] else ""
-        body = [self._write_navigation(), f"<h1>{len(rows)} session{'' if len(rows) == 1 else 's'}</h1>"]
+        teams = '<a href="/teams?plain=1">Teams</a>' if self.access.unlimited else ""
+        body = [self._write_navigation(teams), f"<h1>{len(rows)} session{'' if len(rows) == 1 else 's'}</h1>"]
         if rows:
             body.append("<table><tr><th>Name</th><th>State</th><th>Program</th><th>Folder</th><th>Last line</th></tr>")
             body += [self._write_row(row) for row in rows]
@@ -42,7 +46,7 @@ class PlainPage:
         other = f"{here}?plain=1" if hold else f"{here}?plain=1&amp;hold=1"
         links = f'<a href="{other}">{"Renew by itself" if hold else "Do not renew"}</a>'
         body = [
-            self._write_navigation(f'<a href="/?plain=1">All sessions</a> {links}'),
+            self._write_navigation(f"{ALL_SESSIONS} {links}"),
             f"<h1>{escape_text(row['name'])} <small>{_write_state(row)}</small></h1>",
             *self._write_question(row),
             f'<div class="screen" tabindex="0" role="region" aria-label="Screen">{grid}</div>',
@@ -55,6 +59,25 @@ class PlainPage:
             )
         body.append(f'<p class="quiet">{" · ".join(_write_facts(row))}</p>')
         return write_page(row["name"], "\n".join(body), refresh=0 if hold else TIMING.http.grid_seconds)
+
+    def write_teams(self, teams: Sequence[TeamStatus]) -> str:
+        """All teams, each with how far its last run has come."""
+        rows = "".join(
+            f'<tr><td><a href="/team/{quote(one.team, safe="")}?plain=1">{escape_text(one.team)}</a></td>'
+            f"<td>{escape_text(one.state)}</td><td>{one.turns} of {one.turns_most} turns</td>"
+            f"<td>{escape_text(one.path)}</td></tr>"
+            for one in teams
+        )
+        body = f"{self._write_navigation(ALL_SESSIONS)}<h1>Teams</h1><table>{rows}</table>"
+        return write_page("Teams", body, refresh=TIMING.http.overview_seconds)
+
+    def write_report(self, report: TeamReport) -> str:
+        """The last run of a team: its report as text."""
+        links = f'{ALL_SESSIONS} <a href="/teams?plain=1">All teams</a>'
+        body = (
+            f"{self._write_navigation(links)}<h1>{escape_text(report.team)}</h1><pre>{escape_text(report.text)}</pre>"
+        )
+        return write_page(report.team, body, refresh=TIMING.http.overview_seconds)
 
     def write_failure(self, message: str, hint: str | None, back: str) -> str:
         """What could not be done, and what would work."""

@@ -15,6 +15,7 @@ from tmuxctl import config
 from tmuxctl.errors import Failed, Usage
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
+from tmuxctl.surfaces.cli.commands.own_command import find_tmuxctl
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.printing.output import flat, note, shown, write
 from tmuxctl.surfaces.cli.setup.managers import notify_manager
@@ -305,6 +306,7 @@ def _serve_options(
         from tmuxctl.surfaces.server.listening import Address, Encryption
         from tmuxctl.surfaces.server.serve import ServeOptions
         from tmuxctl.surfaces.server.streams import webhooks
+        from tmuxctl.surfaces.server.teams import make_team_routes
         from tmuxctl.surfaces.web.page import make_page
         from tmuxctl.surfaces.web.rows import RowWords
     except ModuleNotFoundError as error:
@@ -326,6 +328,7 @@ def _serve_options(
         log=log,
         parts=(
             make_page(RowWords(state_and_kind, command, lambda text: shown(flat(text)))),
+            make_team_routes(find_tmuxctl()),
             add_mcp,
             partial(add_agentapi, root=agentapi),
             add_agentpty,

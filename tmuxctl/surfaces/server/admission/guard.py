@@ -49,8 +49,8 @@ OPEN = ("/healthz", "/docs", "/openapi.json", "/login", "/login.js", "/favicon.s
 """What tells nothing of the sessions, and needs no token."""
 
 LOGIN = "/login"
-PAGES = ("/", "/session/")
-"""The page of a browser, and what begins with the second: who has not signed in is sent to sign in."""
+PAGES, BELOW = ("/", "/teams"), ("/session/", "/team/")
+"""The pages of a browser, and what begins with one of the second: who has not signed in is sent to sign in."""
 
 OWN_KEY = "/hooks/"
 """Below this a session's own key stands for the token."""
@@ -219,15 +219,14 @@ class RequestGuard:
 
 def _is_page(scope: Scope, headers: MutableMapping[str, str]) -> bool:
     """Whether a browser wants a page that is shown to a person."""
-    whole, below = PAGES
-    wanted = scope["path"] == whole or scope["path"].startswith(below)
+    wanted = scope["path"] in PAGES or scope["path"].startswith(BELOW)
     return wanted and scope.get("method") == "GET" and "text/html" in headers.get("accept", "")
 
 
 def _is_form(scope: Scope, headers: MutableMapping[str, str]) -> bool:
     """Whether a request is a form of a page of ours."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
-    return kind == "application/x-www-form-urlencoded" and scope["path"].startswith((PAGES[1], "/logout"))
+    return kind == "application/x-www-form-urlencoded" and scope["path"].startswith((BELOW[0], "/logout"))
 
 
 def keep_slashes(scope: Scope) -> None:

@@ -44,6 +44,8 @@ async function withBody(method, path, body) {
 
 const at = (id, rest = "") => `/v1/sessions/${encodeURIComponent(id)}${rest}`;
 
+const teamAt = (name, rest = "") => `/v1/connect/${encodeURIComponent(name)}${rest}`;
+
 export const api = {
   me: (signal) => get("/page/me", signal),
   show: (id, signal) => get(at(id), signal),
@@ -59,6 +61,14 @@ export const api = {
   rename: (id, name) => withBody("PATCH", at(id), { name }),
   kill: (id) => request(at(id), { method: "DELETE" }),
   start: (wanted) => withBody("POST", "/v1/sessions", wanted),
+  teams: () => get("/v1/connect"),
+  team: (name, signal) => get(teamAt(name), signal),
+  endTeam: async (name) => (await request(teamAt(name), { method: "DELETE" })).json(),
+  fetchGraph: (name) => request(teamAt(name, "/graph")),
+  // `moment` differs where the picture does
+  teamGraph: (name, moment) => teamAt(name, `/graph?${new URLSearchParams({ moment })}`),
+  teamReport: (name) => teamAt(name, "/report"),
+  teamEvents: (name, since) => teamAt(name, `/events?${new URLSearchParams({ since })}`),
   castAddress: (id) => at(id, "/cast"),
   logout: () => request("/logout", { method: "POST", redirect: "manual" }).catch(() => null),
 };

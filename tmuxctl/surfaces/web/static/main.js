@@ -1,7 +1,7 @@
 // The page of all sessions: draws the views, and takes the keys that hold everywhere.
 //
 // api.js asks the server, connection.js keeps state.js fresh, tiles.js is the overview, session.js one session with terminal.js,
-// start.js starts one, palette.js finds everything by a few letters. What programs wrote is only ever put into text nodes.
+// teams.js the runs of teams, start.js starts one session, palette.js finds everything by a few letters. What programs wrote is only ever put into text nodes.
 import { html, render, useEffect } from "./vendor/preact.mjs";
 import { decide } from "./actions.js";
 import { notificationsOn, showAttention, switchNotifications } from "./attention.js";
@@ -13,6 +13,7 @@ import { go, startRouting } from "./route.js";
 import { NoSession, SessionView } from "./session.js";
 import { Start } from "./start.js";
 import { listen, may, set, state, theme, useEverything } from "./state.js";
+import { TeamList, TeamView, watchTeams } from "./teams.js";
 import { Overview, setShape, shapeNow } from "./tiles.js";
 import { plain } from "./text.js";
 import { Why } from "./why.js";
@@ -64,6 +65,8 @@ function Sheet() {
 function View() {
   if (state.problem) return html`<main class="empty"><h1>Nothing can be shown</h1><p>${plain(state.problem.message)}</p><p class="hint">${plain(state.problem.hint)}</p>
     <a class="button" href="/login">Sign in</a></main>`;
+  if (state.view.name === "teams") return html`<${TeamList}/>`;
+  if (state.view.name === "team") return html`<${TeamView} key=${state.view.id} name=${state.view.id}/>`;
   if (state.view.name !== "session") return html`<${Overview}/>`;
   const row = state.rows.get(state.view.id);
   if (row && state.me) return html`<${SessionView} key=${row.id} row=${row}/>`;
@@ -122,7 +125,7 @@ function takeKey(event) {
     return;
   }
   if (typing || event.ctrlKey || event.metaKey || event.altKey || state.sheet) return;
-  if (event.key === "Escape" && state.view.name === "session") return void go("/");
+  if (event.key === "Escape" && state.view.name !== "overview") return void go(state.view.name === "team" ? "/teams" : "/");
   const overview = state.view.name === "overview";
   const act = KEYS[event.key] ?? (overview ? OVERVIEW_KEYS[event.key] : undefined)
     ?? (overview && /^[1-9]$/.test(event.key) ? () => answerByNumber(event.key) : undefined);
@@ -147,6 +150,7 @@ async function installWorker() {
 
 startRouting();
 listen(showAttention);
+listen(watchTeams);
 const place = document.getElementById("app");
 place.replaceChildren();
 render(html`<${Page}/>`, place);

@@ -5,7 +5,7 @@ import { api, toLogin } from "./api.js";
 import { notificationsOn, switchNotifications } from "./attention.js";
 import { closeSheet, Dialog, notify, openSheet } from "./dialog.js";
 import { lookOf, StateIcon } from "./icons.js";
-import { go, pathOf } from "./route.js";
+import { go, pathOf, pathOfTeam } from "./route.js";
 import { may, setTheme, sorted, state, theme } from "./state.js";
 import { isOver, setShape, shapeNow } from "./tiles.js";
 import { plain } from "./text.js";
@@ -35,6 +35,8 @@ function commands() {
     add("All sessions", () => go("/"), "Esc");
   }
   add("Next session that needs you", goNext, "n");
+  if (state.teams.length) add("All teams", () => go("/teams"));
+  for (const team of state.teams) add(`Team ${team.team}: ${team.state}`, () => go(pathOfTeam(team.team)));
   if (may("create")) add("Start a session", () => openSheet("start"), "s");
   add(shapeNow() === "row" ? "Show tiles" : "Show rows", () => setShape(shapeNow() === "row" ? "tile" : "row"));
   add(`Colours: ${THEME_NAMES[NEXT_THEME[theme()]]}`, nextTheme);

@@ -1,13 +1,15 @@
-// Which view is shown, by the address: `/` is the overview, `/session/ID` one session.
+// Which view is shown, by the address: `/` is the overview, `/session/ID` one session, `/teams` all teams, `/team/NAME` one run.
 import { set, state } from "./state.js";
 
 function viewOf(path) {
-  const found = /^\/session\/([^/]+)$/.exec(path);
-  return found ? { name: "session", id: decodeURIComponent(found[1]) } : { name: "overview" };
+  const [, kind, name] = /^\/(session|team)\/([^/]+)$/.exec(path) ?? [];
+  if (kind) return { name: kind, id: decodeURIComponent(name) };
+  return { name: path === "/teams" ? "teams" : "overview" };
 }
 
 // The address of a session's view; the id of one on another machine has a slash in it.
 export const pathOf = (id) => `/session/${encodeURIComponent(id)}`;
+export const pathOfTeam = (name) => `/team/${encodeURIComponent(name)}`;
 
 let lastId = null; // the session that was looked at last, to come back to its tile
 

@@ -5,6 +5,7 @@ const listeners = new Set();
 
 export const state = {
   rows: new Map(), // by id, as the server tells them
+  teams: [], // the last run of each team
   asking: 0, // how many sessions need a person
   loaded: false,
   link: "starting", // starting, live, lost

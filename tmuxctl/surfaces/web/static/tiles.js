@@ -6,6 +6,7 @@ import { lookOf, Picture, StateIcon } from "./icons.js";
 import { Answers } from "./question.js";
 import { go, pathOf } from "./route.js";
 import { matches, may, remember, remembered, serverNow, set, sorted, state } from "./state.js";
+import { TeamsLink } from "./teams.js";
 import { count, duration, plain } from "./text.js";
 
 const HELD_AFTER_TOUCH_MS = 3000;
@@ -155,6 +156,7 @@ export function Overview() {
           if (event.key === "Escape") { setWords(""); event.target.blur(); }
           if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); place.current.querySelector(".tile-link")?.focus(); }
         }}/></div>
+      <${TeamsLink}/>
       <p class="summary" role="status">${state.asking ? html`<strong>${state.asking} of ${count(state.rows.size, "session")} ${state.asking === 1 ? "needs" : "need"} you</strong>`
         : state.rows.size ? `${count(state.rows.size, "session")}, none needs you` : ""}</p>
       <button type="button" class=${`quiet sort${moved ? "" : " hidden"}`} disabled=${!moved} onClick=${sortAnew}>Sort again</button>

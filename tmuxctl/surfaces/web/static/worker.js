@@ -19,7 +19,7 @@ self.addEventListener("fetch", (event) => {
   const { request } = event;
   const { pathname, origin, search } = new URL(request.url);
   if (request.method !== "GET" || origin !== self.location.origin) return;
-  const opens = request.mode === "navigate" && !search && (pathname === "/" || pathname.startsWith("/session/"));
+  const opens = request.mode === "navigate" && !search && /^\/(teams|(session|team)\/.*)?$/.test(pathname);
   if (opens || isOwnFile(pathname)) event.respondWith(answer(request, opens ? SHELL : pathname));
 });
 
