@@ -147,6 +147,11 @@ def _echo(directive: Directive) -> list[Event]:
     return _marked(directive.tag, directive.text or "(nothing)")
 
 
+def _say(directive: Directive) -> list[Event]:
+    """say JSON: this text, and no marks around it."""
+    return [Text(json.loads(directive.text))]
+
+
 def _slow(directive: Directive) -> list[Event]:
     """slow N MS: so many words, one each so many milliseconds."""
     words = (f"t{number:03d}" for number in range(1, int(directive.number(0, 40)) + 1))
@@ -276,6 +281,7 @@ DIRECTIVES: dict[str, Callable[[Directive], list[Event]]] = {
     function.__name__.removeprefix("_"): function
     for function in (
         _echo,
+        _say,
         _slow,
         _silent,
         _stall,
