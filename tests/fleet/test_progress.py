@@ -151,3 +151,14 @@ def test_every_message_of_a_mesh_is_handed_over_once(data):
     assert not handed or max(handed.values()) == 1
     if run.progress.conversation.ending:
         assert len(handed) == said
+
+
+def test_what_comes_together_with_the_stop_of_a_run_does_not_have_it_go_on():
+    run = RecordedRun(connector(Mesh({"a": "x", "b": "y"}), NAMES))
+    run.take_turns()
+    run.note(RunEvent.STOPPED, None, (), "a: its program ended", reason="exited")
+    run.note(RunEvent.MESSAGE, "b", (), "@a: hello", turn="b.1")
+    assert run.progress.stopped
+    run.note(RunEvent.RESUMED, None, (), None)
+    assert not run.progress.stopped
+    assert list(run.progress.attempts) == ["a"]

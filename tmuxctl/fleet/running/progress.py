@@ -67,13 +67,15 @@ class Progress:
         if record.event not in (RunEvent.BEGIN, RunEvent.RESUMED):
             self.active_seconds += max(0.0, at - self._last_time)
         self._last_time = at
-        self.stopped = record if record.event is RunEvent.STOPPED else None
         match record.event:
             case RunEvent.BEGIN:
                 self.run = str(record.about["run"])
                 self.conversation.begin(record.text or "")
             case RunEvent.RESUMED:
                 self.waiting.clear()
+                self.stopped = None
+            case RunEvent.STOPPED:
+                self.stopped = record
             case RunEvent.TURN:
                 self._repeat_turn(record)
             case RunEvent.END:
