@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -386,3 +387,18 @@ def test_a_run_is_told_as_a_report_in_which_no_answer_breaks_out_of_its_block(te
     text = team.teams.report("team").text
     assert "# Team team" in text
     assert "`````text\n```\n# not a heading\n````\n`````" in text
+
+
+def test_ctrl_c_stops_a_run_says_how_it_goes_on_and_leaves_its_sessions(team: Team, until: Until):
+    team.write(stages("a"), {"a": team.agents.agent("a", [{"re": ".", "ask": "Go on?", "say": "went on"}])})
+    words = [sys.executable, "-m", "tmuxctl", "connect", "up", str(team.file), "--yes"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running_up:
+        until(lambda: running(team) and team.records("asking"))
+        running_up.send_signal(signal.SIGINT)
+        out, said = running_up.communicate(timeout=60)
+    assert (running_up.returncode, out) == (130, "")
+    assert f"go on: tmuxctl connect up {team.file} --resume; or end its sessions: tmuxctl connect down team\n" in said
+    assert team.names() == {"team-a"}
+    team.control.decide("team-a", "allow")
+    assert team.up(resume=True).result == "went on"
+    assert team.agents.given("a") == ["a: the input"]

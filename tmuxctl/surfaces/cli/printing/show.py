@@ -23,7 +23,7 @@ from tmuxctl.surfaces.cli.printing.output import (
     write_json,
     write_pieces,
 )
-from tmuxctl.vocabulary import InputKind, RunState
+from tmuxctl.vocabulary import InputKind
 
 ANY = Meta("read", "")
 """An operation that says nothing of how its result is shown."""
@@ -668,8 +668,6 @@ class Printer:
             self._note(flat(text))
         why = f": {flat(result.message)}" if result.message else ""
         self._note(f"{result.team} {result.state} ({result.reason}) after {result.turns} turns{why}")
-        if result.state == RunState.STOPPED:
-            self._note("go on: tmuxctl connect up FILE --resume; or end its sessions: tmuxctl connect down FILE")
 
     @prints(results.TeamDown)
     def print_team_down(self, result: Any) -> None:

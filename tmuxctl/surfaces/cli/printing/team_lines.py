@@ -67,7 +67,7 @@ def record_line(record: Mapping[str, Any]) -> str:
     who = f"{sender} -> {to}" if sender and to else sender or to or "team"
     took = f" ({record['elapsed']:.1f} s)" if isinstance(record.get("elapsed"), (int, float)) else ""
     about = record.get("reason") or (record.get("session") if event == "session" else None) or ""
-    text = " ".join(part for part in (str(about), flat(record["text"] or "")) if part)
+    text = " ".join(dict.fromkeys(part for part in (str(about), flat(record["text"] or "")) if part))
     room = width()
     line = f"{record['at'][11:19]}  {event:9} {who}{took}  "
     return flat(line) + cut(flat(text), max(20, room - len(line)) if room else TEXT_MOST)

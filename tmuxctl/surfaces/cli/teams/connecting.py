@@ -141,7 +141,7 @@ class TeamOperations(CommandLineOperations):
                 return None
             from tmuxctl.surfaces.cli.teams.live import RunDisplay
 
-            with RunDisplay(self.options, connector.stop.turns) as display:
+            with RunDisplay(self.options, connector) as display:
                 return found.up(connector, resume=resume, waits_for_people=not wait, show=display.show)
 
     @operation(

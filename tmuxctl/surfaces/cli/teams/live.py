@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import threading
 import time
 from types import TracebackType
 
+from tmuxctl.fleet.connector import Connector
 from tmuxctl.fleet.running.runs import AgentProgress
 from tmuxctl.fleet.running.transcript import Record
 from tmuxctl.surfaces.cli.printing import progress
 from tmuxctl.surfaces.cli.printing.cells import age, cut
-from tmuxctl.surfaces.cli.printing.output import Options, flat, tell, width
+from tmuxctl.surfaces.cli.printing.output import Options, flat, tell, width, with_socket
 from tmuxctl.surfaces.cli.printing.team_lines import record_line
 from tmuxctl.timing import TIMING
 from tmuxctl.vocabulary import RunEvent
@@ -24,8 +26,8 @@ class RunDisplay:
     """Shows the records of a run on standard error. On a terminal a last line tells who works, since when, and who waits for
     whom; it is gone at the end."""
 
-    def __init__(self, options: Options, turns: int) -> None:
-        self.options, self.turns_most = options, turns
+    def __init__(self, options: Options, connector: Connector) -> None:
+        self.options, self.connector = options, connector
         self._lock = threading.Lock()
         self._agents: dict[str, AgentProgress] = {}
         self._since: dict[str, float] = {}
@@ -62,7 +64,11 @@ class RunDisplay:
             tell(record_line(record.to_json()))
             waiting = record.event is RunEvent.ASKING and self._agents[record.sender or ""].session
             if waiting:
-                tell(f"          answer it: tmuxctl decide {flat(waiting)}")
+                tell(with_socket(f"          answer it: tmuxctl decide {flat(waiting)}", self.options))
+            if record.event is RunEvent.STOPPED:
+                file, name = shlex.quote(self.connector.path), self.connector.name
+                hint = f"go on: tmuxctl connect up {file} --resume; or end its sessions: tmuxctl connect down {name}"
+                tell(with_socket(f"          {flat(hint)}", self.options))
 
     def _paint(self) -> None:
         while not self._over.wait(TIMING.page.table_seconds):
@@ -77,7 +83,7 @@ class RunDisplay:
             if one.turn
         ]
         more = f" and {len(busy) - STATUS_MOST} more" if len(busy) > STATUS_MOST else ""
-        return f"turn {self._turns}/{self.turns_most}  {', '.join(busy[:STATUS_MOST])}{more}   (Ctrl-C stops the run)"
+        return f"turn {self._turns}/{self.connector.stop.turns}  {', '.join(busy[:STATUS_MOST])}{more}   (Ctrl-C stops the run)"
 
     @staticmethod
     def _write(text: str) -> None:
