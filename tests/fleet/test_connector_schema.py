@@ -23,6 +23,7 @@ from fleet.connector_cases import (
 from jsonschema import Draft202012Validator
 
 from tmuxctl.fleet.files.json_schema import connector_schema
+from tmuxctl.fleet.files.reading import read_connector
 from tmuxctl.fleet.files.templates import template
 
 PUBLISHED = Path(__file__).resolve().parent.parent.parent / "docs" / "connector.schema.json"
@@ -46,6 +47,14 @@ def test_the_published_file_is_the_schema_of_the_reader():
     assert json.loads(PUBLISHED.read_text()) == connector_schema(), (
         "python -m tmuxctl.fleet.files.json_schema > docs/connector.schema.json"
     )
+
+
+def test_a_file_may_name_the_schema_for_an_editor(tmp_path: Path, validator: Draft202012Validator):
+    file = tmp_path / "team.json"
+    about = {"$schema": "./connector.schema.json", **yaml.safe_load(template("pipeline"))}
+    file.write_text(json.dumps(about))
+    assert not list(validator.iter_errors(about))
+    assert read_connector(str(file)).name == about["name"]
 
 
 def test_it_is_a_schema():

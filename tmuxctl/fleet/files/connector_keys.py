@@ -227,7 +227,11 @@ def _read_input_file(reader: ConnectorReader, node: YamlNode, what: str) -> Yaml
     return reader.entries(node, what, ())["file"]
 
 
+EDITOR = "$schema"
+"""The key by which editors find the JSON Schema of a file; it says nothing of the team."""
+
 CONNECTOR_KEYS: FileKeys = {
+    EDITOR: FileKey(TEXT, "where an editor finds this schema (tmuxctl connect schema); it is not read"),
     "schema": FileKey(FieldKind(ConnectorReader.text, {"const": SCHEMA}), f"schema: {SCHEMA}", needed=True),
     "name": FileKey(WORD, "the name of the team: letters, digits, _ and -", needed=True),
     "input": FileKey(
@@ -254,5 +258,4 @@ def read_keys(reader: ConnectorReader, root: YamlNode) -> dict[str, Any]:
         line = found or root
         raise reader.wrong(line, "schema", said, suggest(str(line.value)[:60], (SCHEMA,)) or f"schema: {SCHEMA}")
     fields = reader.fields(root, "the connector", CONNECTOR_KEYS, "")
-    del fields["schema"]
-    return fields
+    return {name: value for name, value in fields.items() if name not in ("schema", EDITOR)}

@@ -59,6 +59,21 @@ class TeamOperations(CommandLineOperations):
         return TeamFile(file, connector.name, topology_name(connector), tuple(connector.agents))
 
     @operation(
+        right="read", group="Teams", family=True, view="text", examples=("connect schema >connector.schema.json",)
+    )
+    def connect_schema(self) -> dict[str, Any]:
+        """Print the JSON Schema of connector files, with which an editor completes and checks them.
+
+        A JSON file names it by the key $schema, a YAML file by a line: # yaml-language-server: $schema=connector.schema.json
+        """
+        import json
+
+        from tmuxctl.fleet.files.json_schema import connector_schema
+
+        schema = connector_schema()
+        return schema if self.options.json else {"text": json.dumps(schema, indent=2)}
+
+    @operation(
         right="read", group="Teams", family=True, examples=("connect plan team.yaml", "connect plan team.yaml --json")
     )
     def connect_plan(
