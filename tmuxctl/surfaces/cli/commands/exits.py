@@ -116,6 +116,17 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "machine test": {"0": "nothing is missing", "1": "something is missing; the line below it says what to do", "3": "", "7": ""},
     "machine setup": {"0": "all is done, or would be", "1": "something is left without which no session can be there, or you "
         "did not agree", "2": "", "3": "", "7": ""},
+    "connect up": {
+        "0": "the run came to its end; its result is printed",
+        "1": "it came to its limit of turns, a turn failed, or you did not agree to the plan",
+        "2": "the connector file has a mistake; the message names the line",
+        "3": "with --resume: there is no run to resume",
+        "4": "a run of the team is under way, or did not end: --resume",
+        "6": "with --wait: everything waits for a decision",
+        "8": "the plan of the file was not agreed to, and there is no terminal to ask on: --yes",
+        "124": "the time of the run is over",
+        "130, 143": "interrupted or terminated; the sessions go on: --resume",
+    },
     "profile test": {"0": "every screen is judged as its test says", "1": "a screen is judged otherwise", "2": "", "3": ""},
     "plugin test": {"0": "every plugin keeps the rules for plugins", "1": "a plugin breaks a rule", "2": "", "3": ""},
 }  # fmt: skip
