@@ -100,6 +100,8 @@ def test_nothing_is_typed_into_a_running_program(control: Control) -> None:
     assert "sleep" in refused.value.message
     assert control.screen("t").text == before
     control.keys("t", ("C-c",))
+    # the key is typed, and the program ends a moment later
+    assert control.wait("t", prompt=True).matched
     assert control.exec("t", ("echo hello",)).output == "hello\n"
 
 
