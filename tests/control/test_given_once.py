@@ -96,7 +96,7 @@ def test_an_agent_whose_asker_was_killed_is_told_once(control: Control, tmp_path
         time.sleep(0.01)
     asker.send_signal(signal.SIGKILL)
     asker.wait()
-    answer = agent.ask("work", id=ID)
+    answer = agent.ask("work", id=ID, queue=True)
     assert answer.state is State.IDLE
     assert answer.answer
     assert agent.submitted == ["work"]
@@ -107,7 +107,7 @@ def test_a_text_that_was_pasted_and_not_sent_is_sent_once(control: Control, tmp_
     """Killed between the paste and Enter."""
     agent = Agent(control, Path(os.environ["HOME"])).start()
     control.send("a", b"work", enter=False, paste=True)
-    answer = agent.ask("work", id=ID)
+    answer = agent.ask("work", id=ID, queue=True)
     assert answer.state is State.IDLE
     assert agent.submitted == ["work"]
 
