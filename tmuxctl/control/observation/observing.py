@@ -296,9 +296,6 @@ class StabilityTracker:
     def may_skip(self) -> bool:
         """True if the next look is not due, and the program printed and reported nothing since the last one or has only just
         been given something: then `sleep` tells when to look."""
-        if self.machine.address and self._is_input_new:
-            # over a network what is asked next is sent ahead, and must not depend on how long an answer takes
-            return True
         if self.seconds_until_due() <= 0.001:
             return False
         events = self.observer.events
@@ -343,12 +340,6 @@ class StabilityTracker:
     def sleep(self, watch: Watch, longest: float) -> bool:
         """Sleep until a look is due, something happens or `longest` seconds have passed; True if something happened. What
         belongs together comes within a moment, and one look is enough for it."""
-        if self.machine.address and self.seconds_until_due() <= self.timing.pause_seconds:
-            # over a network it takes as long to ask whether anything happened as to look
-            if not self._is_input_new:
-                self.clock.sleep(min(longest, self.timing.pause_seconds))
-            self._is_input_new = False
-            return False
         began = self.clock.monotonic()
         answered = self._is_input_new and self.observer.journal.end() != self._journal_end
         if not answered and not watch.wait(min(longest, self.seconds_until_due())):
@@ -383,10 +374,8 @@ class StabilityTracker:
 
     def _is_fresh(self, last_input: LastInput) -> bool:
         """Whether the program was given something only just now, which it shows when it has it."""
-        return (
-            last_input.echo != "none"
-            and not self.machine.address
-            and (self.observer.transport.clock() - last_input.at < self.timing.pause_seconds)
+        return last_input.echo != "none" and (
+            self.observer.transport.clock() - last_input.at < self.timing.pause_seconds
         )
 
     def _is_unchanged(self, earlier: Look, look: Look) -> bool:
