@@ -18,7 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from functools import cache
 from pathlib import Path
@@ -189,6 +189,9 @@ def _resident(control: Control, names: Sequence[str]) -> list[Row]:
             plays = {
                 name: [pool.submit(_play, control, name, verb, _kinds(EACH), over) for verb in verbs] for name in names
             }
+            # in steps: a signal may reach a thread that starts a process, and this one sleeps on
+            while wait([play for found in plays.values() for play in found], 0.2).not_done:
+                pass
             return [_row(name, [one.result() for one in found]) for name, found in plays.items()]
         finally:
             over.set()

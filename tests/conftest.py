@@ -6,6 +6,7 @@ A test that asks for `control` runs over `memory`, `tmux` and `pipe`; the marker
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import os
 import shutil
@@ -343,6 +344,14 @@ def _pictures(control: Control) -> Iterator[str]:
                 yield control.screen(one.name).text
     except Exception as error:
         yield f"--- no screens: {error}"
+
+
+def send_to_another_thread(pid: int, number: int) -> None:
+    """A signal that interrupts a thread other than the main one of a process: tgkill(2). The kernel sometimes does so with
+    what is sent to the process, if that thread has just started a process."""
+    thread = max(int(name) for name in os.listdir(f"/proc/{pid}/task") if int(name) != pid)
+    if ctypes.CDLL(None, use_errno=True).tgkill(pid, thread, number):
+        raise OSError(ctypes.get_errno(), "tgkill")
 
 
 @pytest.fixture

@@ -71,6 +71,9 @@ class WaitTiming(Value):
     alive_seconds: float = 20.0
     """How often tmux is asked whether the session is still there when nothing is heard: its end is heard of otherwise."""
     nap_seconds: float = 3.0  # how often a wait checks whether the caller still wants it, if nothing else wakes it
+    signal_seconds: float = 0.2
+    """How long the main thread sleeps at most while other threads work. A handler of a signal runs in the main thread, but the
+    signal may interrupt another one that just started a process (11 of 60, measured), and the main thread then sleeps on."""
     under_way_seconds: float = 2.0
     """How long after a program's last output more of it may come, though the program has ended."""
     moment_seconds: float = 0.5  # how long `--now` looks at a state before it says that it does not hold

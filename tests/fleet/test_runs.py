@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import send_to_another_thread
 from fleet.teams import ScriptedAgents
 
 from tmuxctl.control import Control
@@ -389,12 +390,15 @@ def test_a_run_is_told_as_a_report_in_which_no_answer_breaks_out_of_its_block(te
     assert "`````text\n```\n# not a heading\n````\n`````" in text
 
 
-def test_ctrl_c_stops_a_run_says_how_it_goes_on_and_leaves_its_sessions(team: Team, until: Until):
+@pytest.mark.parametrize("send", [os.kill, send_to_another_thread])
+def test_ctrl_c_stops_a_run_says_how_it_goes_on_and_leaves_its_sessions(
+    team: Team, until: Until, send: Callable[[int, int], None]
+):
     team.write(stages("a"), {"a": team.agents.agent("a", [{"re": ".", "ask": "Go on?", "say": "went on"}])})
     words = [sys.executable, "-m", "tmuxctl", "connect", "up", str(team.file), "--yes"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running_up:
         until(lambda: running(team) and team.records("asking"))
-        running_up.send_signal(signal.SIGINT)
+        send(running_up.pid, signal.SIGINT)
         out, said = running_up.communicate(timeout=60)
     assert (running_up.returncode, out) == (130, "")
     assert f"go on: tmuxctl connect up {team.file} --resume; or end its sessions: tmuxctl connect down team\n" in said

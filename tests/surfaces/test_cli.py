@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import pytest
-from conftest import count_child_faults, list_pids, start_command_server, sweep
+from conftest import count_child_faults, list_pids, send_to_another_thread, start_command_server, sweep
 
 from tmuxctl import __version__, errors
 from tmuxctl.control import Control
@@ -869,6 +869,28 @@ def test_a_signal_ends_a_wait_not_the_program(shell, cat, number, status):
     assert waiting.returncode == status, err
     assert b"Traceback" not in err
     assert shell("wait", cat, "--exit", "--now").returncode == 1
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_that_another_thread_takes_ends_what_several_are_waited_for(shell, until, number, status):
+    for name in ("one", "two"):
+        assert shell("new", name, "--", "bash", "--norc", "--noprofile").returncode == 0
+    command = [sys.executable, "-m", "tmuxctl", "ask", "one,two", "echo hel''lo; sleep 600"]
+    with subprocess.Popen(
+        command,
+        env=shell.environment,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as asking:
+        try:
+            until(lambda: all(b"hello" in shell("screen", name).stdout for name in ("one", "two")))
+            send_to_another_thread(asking.pid, number)
+            _, err = asking.communicate(timeout=20)
+        finally:
+            asking.kill()
+    assert asking.returncode == status, err
+    assert b"Traceback" not in err
 
 
 def _links(*pids):

@@ -207,7 +207,7 @@ def several(
     try:
         for thread in threads:
             thread.start()
-        while not enough.wait(0.2) and len(ends) < len(names):
+        while not enough.wait(machine.timing.wait.signal_seconds) and len(ends) < len(names):
             call.check()
         return _together(names, dict(ends), every)
     finally:

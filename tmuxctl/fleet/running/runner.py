@@ -203,7 +203,7 @@ class Runner:
         """Wait for what happens next, and take what has happened with it."""
         left = self.connector.stop.seconds - self.progress.active_until(time.time())
         with suppress(queue.Empty):
-            yield self._outcomes.get(timeout=max(TIME_LEAST, min(left, 3600.0)))
+            yield self._outcomes.get(timeout=max(TIME_LEAST, min(left, TIMING.wait.signal_seconds)))
             while True:
                 yield self._outcomes.get_nowait()
 

@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 from tmuxctl.errors import DecisionNeeded, NotFound, Timeout, TmuxctlError, Usage
@@ -14,6 +15,7 @@ from tmuxctl.results import exit_status
 from tmuxctl.surfaces.cli.printing import progress
 from tmuxctl.surfaces.cli.printing.output import Options, report, write, write_json
 from tmuxctl.surfaces.cli.printing.show import Printer
+from tmuxctl.timing import TIMING
 
 AT_ONCE = 32
 """How many sessions are used at once, if `--limit` says nothing else."""
@@ -55,7 +57,7 @@ def run_each(
         for target, end in zip(targets, ends, strict=True):
             given = {**arguments, first: target}
             with progress.waiting(operation, given, options):
-                error = end.exception()
+                error = _wait_for_error(end)
             if error is not None and not isinstance(error, TmuxctlError):
                 raise error
             printer = Printer(options, arguments=given, meta=operation.meta)
@@ -65,6 +67,13 @@ def run_each(
     finally:
         cancelled.set()
         service.close()
+
+
+def _wait_for_error(end: Future[Any]) -> BaseException | None:
+    """The error that it ends with, if any. Sleeps in steps, so that a signal is heard (see WaitTiming)."""
+    while True:
+        with suppress(TimeoutError):
+            return end.exception(timeout=TIMING.wait.signal_seconds)
 
 
 def list_targets(text: str) -> tuple[str, ...]:
