@@ -296,6 +296,26 @@ def test_what_is_written_without_waiting_is_written_and_its_size_told_later(pipe
     assert Path(path).read_bytes() == b"12345" * 4
 
 
+def test_sizes_are_told_though_nothing_is_ever_waited_for(pipe: PipeTransport, place: Path) -> None:
+    path, written = f"{place}/notes", 0
+
+    def grow() -> int:
+        nonlocal written
+        written += 1
+        with pipe.without_answer():
+            return pipe.append(path, b"1")
+
+    with pipe.without_answer():
+        pipe.shell(f"until [ -e {place}/go ]; do sleep 0.01; done")
+    assert [grow() for _ in range(50)] == [0] * 50
+    (place / "go").touch()
+    # the answers of others are read by who waits for one
+    pipe.names(str(place))
+    assert grow() == 1
+    pipe.names(str(place))
+    assert grow() == written - 1
+
+
 def test_what_is_not_waited_for_is_done_though_nobody_reads_its_answer_any_more(place: Path) -> None:
     posting = """if True:
         import sys

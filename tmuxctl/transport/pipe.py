@@ -352,9 +352,12 @@ class PipeTransport:
     def append(self, path: str, data: bytes) -> int:
         if size := self._call_function("append", path, data=data):
             return int(size)
-        # it was not waited for; what the one before was answered is there by now
-        before = self._posted.pop(path, None)
+        # it was not waited for; one before it may be answered by now
+        before = self._posted.get(path)
+        if before and not before.exchange.answer and not before.shell.ended:
+            return 0
         self._posted[path] = self._threads.posted
+        self._posted.move_to_end(path)
         while len(self._posted) > GROWN_MOST:
             self._posted.popitem(last=False)
         status, told, _ = (before and before.exchange.answer) or (1, b"", b"")
