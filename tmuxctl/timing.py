@@ -353,7 +353,7 @@ class MachineTiming(Value):
     heal_seconds: float = 60.0
     """How long a call that follows a session, or waits without a limit, waits for a connection that was lost."""
     retry_seconds: float = 0.5  # the pause before a machine whose connection was lost is reached again
-    pause_seconds: float = 0.1  # a longer sleep of an operation is not left to the shell there
+    pause_seconds: float = 0.1  # longer sleeps of an operation are not left to the shell there, together
     fresh_seconds: float = 1.0
     """How old the answer to a request may be that was sent before it was asked for."""
     again_seconds: float = 5.0

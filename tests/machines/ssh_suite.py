@@ -38,6 +38,7 @@ PANES = "panes of other tmux servers cannot be named there"
 VARIABLE = "a variable of the caller goes to no other machine"
 WRITER = "a pid means nothing there: what a dead writer held ends with its time"
 LOCAL = "it is about LocalTransport"
+NAMES = "it names a machine itself: tests/machines tries the addresses"
 ENTER = "Enter comes later over ssh than the program takes for a part of a pasted text"
 PLUGIN = "the plugin works on files of the caller's machine"
 
@@ -59,6 +60,7 @@ REFUSED = {
     "control/test_lease.py::test_the_lease_of_a_dead_writer": WRITER,
     "control/test_typing.py::test_a_caller_neither_types": "a caller runs in no session of another machine",
     "control/test_faults.py::test_a_process_that_is_stopped_while_it_opens_a_client": LOCAL,
+    "control/test_inbox.py::test_a_program_of_another_machine": NAMES,
     "control/test_profile_check.py::test_nothing_is_left": "the shell there has a temporary folder, here in the same home",
     "control/test_submitting.py::test_where_enter_made_a_new_line": ENTER,
     "control/test_candidates.py::test_both_work_in_the_worktree": PLUGIN,

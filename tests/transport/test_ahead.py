@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tmuxctl.timing import TIMING
-from tmuxctl.transport.ahead import KnownSequences
+from tmuxctl.transport.ahead import MARGIN, KnownSequences
 
 
 class Machine:
@@ -115,6 +115,22 @@ def test_nothing_that_was_asked_before_a_sleep_is_used_after_it():
             machine.sequences.current.pause(1.0)
             numbers.append(machine.ask("look"))
     assert [number for number, _ in numbers] == [0, 1, 2, 3]
+
+
+def test_the_shell_there_sleeps_for_an_operation_but_not_for_long():
+    machine = Machine()
+    asked = TIMING.machine.pause_seconds * 0.4
+    for _ in range(2):
+        before = len(machine.sent)
+        with machine.sequences.operation("wait sh"):
+            for number in range(4):
+                machine.ask(f"look {number}")
+                assert machine.sequences.current
+                machine.sequences.current.pause(asked)
+    sent = machine.sent[before:]
+    # the third sleep would make it too long: others wait for the same shell
+    assert sent[:3] == ["look 0", f"look 1 behind {asked + MARGIN:.3f}", f"look 2 behind {asked + MARGIN:.3f}"]
+    assert sent[3] == "look 3"
 
 
 def test_an_old_answer_is_not_used(monkeypatch):

@@ -57,6 +57,14 @@ def test_a_wait_without_a_change_ends_with_its_time(kind, tmp_path):
     watched.close()
 
 
+def test_a_look_is_not_told_of_and_the_sleep_behind_it_is():
+    slept: list[float] = []
+    looks = iter(range(3))
+    watched = notify.PollingWatch(lambda: (False, next(looks) // 2), slept.append)
+    assert watched.wait(0.01)
+    assert [round(seconds, 3) for seconds in slept] == [0.01]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_growth_a_new_name_and_a_removal_wake(kind, tmp_path):
     file = tmp_path / "seg"

@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -284,6 +285,34 @@ def test_of_a_file_that_grows_the_bytes_that_are_asked_for_are_told(pipe: PipeTr
         # the second time what is asked for is sent ahead
         pipe.carry_out("read it", read)
         pipe.carry_out("read it", read)
+
+
+def test_the_time_there_is_known_though_the_connection_took_long() -> None:
+    with closing(PipeTransport(("sh", "-c", "sleep 2; exec sh"), elsewhere=True, start_seconds=20)) as pipe:
+        pipe.clock()
+        before, told, after = read_uptime(), pipe.clock(), read_uptime()
+        assert before - 0.3 < told < after + 0.3
+        assert time.time() - 0.3 < pipe.wall() < time.time() + 0.3
+
+
+def test_looks_that_are_sent_ahead_tell_when_they_were_had(pipe: PipeTransport) -> None:
+    leader, follower = os.openpty()
+    pane = (os.getpid(), os.ttyname(follower))
+
+    def look() -> float:
+        first = pipe.probe([pane])[0].at
+        if not pipe.pause(0.06):
+            time.sleep(0.06)
+        return pipe.probe([pane])[0].at - first
+
+    for _ in range(3):
+        assert pipe.carry_out("look", look) > 0.05
+    os.close(leader)
+    os.close(follower)
+
+
+def read_uptime() -> float:
+    return float(Path("/proc/uptime").read_text().split()[0])
 
 
 def test_what_is_written_without_waiting_is_written_and_its_size_told_later(pipe: PipeTransport, place: Path) -> None:

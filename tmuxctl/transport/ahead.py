@@ -155,9 +155,10 @@ class RequestSequence(Generic[E]):
 
     def send_ahead(self) -> None:
         """Send what comes next, as it was the last time, up to the next change or sleep."""
-        now, changes = time.monotonic(), self._count_changes()
+        now, changes, slept = time.monotonic(), self._count_changes(), 0.0
         for known in self._before[self._place :]:
-            if not known.reads or known.pause > TIMING.machine.pause_seconds:
+            slept += known.pause
+            if not known.reads or slept > TIMING.machine.pause_seconds:
                 return
             words = [make_word() for _ in range(known.words)]
             asked = known.pattern

@@ -320,12 +320,14 @@ if sys.platform == "linux":
 
 class PollingWatch:
     """A wake-up that looks again and again: after 10 ms, then ever more seldom, 200 ms at most. `look` gives whether the
-    process has ended, which is told once, also when it came before the watch, and what there is beside it. `pause` is called
-    before each sleep."""
+    process has ended, which is told once, also when it came before the watch, and what there is beside it. `pause` is told of each
+    sleep before it, in seconds, and may take a part of its time, or all of it, itself."""
 
     tells_of_reads = False
 
-    def __init__(self, look: Callable[[], tuple[bool, object]], pause: Callable[[], object] = lambda: None) -> None:
+    def __init__(
+        self, look: Callable[[], tuple[bool, object]], pause: Callable[[float], object] = lambda _: None
+    ) -> None:
         self._look, self._pause = look, pause
         self._closed = threading.Event()
         self._last = look()
@@ -333,21 +335,24 @@ class PollingWatch:
 
     def wait(self, timeout: float, *, output: bool = True) -> bool:
         if not output:
-            self._pause()
-            return self._closed.wait(timeout)
+            return self._sleep(timeout)
         deadline, pause = time.monotonic() + timeout, 0.01
         while not self._changed and not self._closed.is_set():
-            self._pause()
             now = self._look()
             self._changed, self._last = now != self._last, now
             remaining = deadline - time.monotonic()
             if not self._changed and remaining <= 0:
                 return False
             if not self._changed:
-                self._closed.wait(min(pause, remaining))
+                self._sleep(pause if remaining > 3 * pause else remaining)
                 pause = min(pause * 2, 0.2)
         self._changed = False
         return True
+
+    def _sleep(self, seconds: float) -> bool:
+        end = time.monotonic() + seconds
+        self._pause(seconds)
+        return self._closed.wait(max(0.0, end - time.monotonic()))
 
     def close(self) -> None:
         self._closed.set()

@@ -16,7 +16,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, TypeVar
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
@@ -72,6 +71,12 @@ REST_KEPT, GROWN_MOST = 512 * 1024, 64
 
 READ_MOST = 256 << 20
 """Bytes of one file that are read at once, though all of it was asked for."""
+
+TICKS = 100
+"""/proc/uptime tells hundredths of a second: proc_uptime(5)."""
+
+TRIP = 0.1
+"""Seconds there and back. What took longer waited for a connection, which says nothing of when the answer was given."""
 
 COMPLAINT_MOST = 2000
 """Characters of a complaint that become a message."""
@@ -153,11 +158,13 @@ class PipeTransport:
         self._sequences: KnownSequences[StartedScript] = KnownSequences(self._begin_ahead, lambda: self._changes, known)
         self._state_home = ""
         self._architecture = ""
-        self._clock_offset: float | None = None
+        self._clock_bounds: tuple[float, float] | None = None
+        """How far that machine's clock is ahead of ours, in seconds: at least and at most. None if it has no /proc."""
         self._home = ""
         self._elsewhere, self._start_seconds, self._explain = elsewhere, start_seconds, explain
         self._place: StartingPlace | None = None
-        self._wall_offset = 0.0
+        self._started = self._wall_offset = 0.0
+        """When its clock began, by its time of day; and how far that is ahead of ours, as long as nothing tells the former."""
 
     @property
     def home(self) -> str:
@@ -467,11 +474,17 @@ class PipeTransport:
         numbers = {name: str(number) for number, name in calls.load_call_names(self._architecture).items()}
         sets = [" ".join(numbers.get(name, "") for name in names) for names in (calls.POLLS, calls.SELECTS)]
         printed = self._call_function("probe", level if proc else "tty", *sets, *asked)
-        # what was sent ahead is older than it seems
-        at = (self._threads.sent + time.monotonic()) / 2 + (self._clock_offset or 0.0)
+        answered = time.monotonic()
         files = snapshot.Snapshot(self._architecture, printed)
         now = ENTRY.match(printed)
         wall = _parse_time(now[3], now[4]) if now else time.time()
+        ticks = files.clock()
+        if ticks is not None:
+            self._note_clock(ticks / TICKS, wall, answered)
+        at = (self._threads.sent + answered) / 2 + self._clock_offset
+        if ticks is not None:
+            # what was sent ahead is older than it seems
+            at = min(max(at, ticks / TICKS), (ticks + 1) / TICKS)
         probes = []
         for pid, path in panes:
             tty = files.tty(path)
@@ -536,15 +549,17 @@ class PipeTransport:
             ended = complaint.strip() == b"dead"
             return ended, b"" if ended else shown
 
-        return PollingWatch(look, partial(self.pause, math.inf))
+        return PollingWatch(look, self.pause)
 
     def clock(self) -> float:
         self._has_proc()
-        return time.monotonic() + (self._clock_offset or 0.0)
+        return time.monotonic() + self._clock_offset
 
     def wall(self) -> float:
         self._has_proc()
-        return time.time() + (self._wall_offset if self._elsewhere else 0.0)
+        if not self._elsewhere:
+            return time.time()
+        return self.clock() + self._started if self._clock_bounds else time.time() + self._wall_offset
 
     def close(self) -> None:
         self._sequences.save()
@@ -563,12 +578,30 @@ class PipeTransport:
             uptime, self._architecture, now, state = (
                 self._call_function("facts").decode(errors="surrogateescape").split("\n", 3)
             )
-            middle = (sent + time.monotonic()) / 2
-            self._clock_offset = float(uptime) - middle if uptime != "-" else None
-            if told := ENTRY.match(f"{now}\n".encode(errors="surrogateescape")):
-                self._wall_offset = _parse_time(told[3], told[4]) - (time.time() - (time.monotonic() - middle))
+            answered = time.monotonic()
+            told = ENTRY.match(f"{now}\n".encode(errors="surrogateescape"))
+            wall = _parse_time(told[3], told[4]) if told else time.time()
+            self._wall_offset = wall - (time.time() - (answered - sent) / 2)
+            if uptime != "-":
+                self._note_clock(float(uptime), wall, answered)
             self._state_home = state
-        return self._clock_offset is not None
+        return self._clock_bounds is not None
+
+    def _note_clock(self, uptime: float, wall: float, answered: float) -> None:
+        """Take in what that machine's clock showed between the sending of the last request and its answer."""
+        least, most = uptime - answered, uptime + 1 / TICKS - self._threads.sent
+        if self._clock_bounds:
+            known = max(least, self._clock_bounds[0]), min(most, self._clock_bounds[1])
+            # where they exclude each other one of the clocks goes faster
+            least, most = known if known[0] <= known[1] else (least, most)
+        self._clock_bounds, self._started = (least, most), wall - uptime
+
+    @property
+    def _clock_offset(self) -> float:
+        if self._clock_bounds is None:
+            return 0.0
+        least, most = self._clock_bounds
+        return least + min(most - least, TRIP) / 2
 
     def _call_function(self, function: str, *arguments: str, data: bytes | None = None) -> bytes:
         """What one of the functions over there printed, or its failure as an error."""
@@ -661,7 +694,7 @@ class PipeTransport:
         """A script that changes something, as it is carried out: in time, and where what was assumed holds."""
         self._has_proc()
         self._threads.changed = True
-        now = self.clock() if self._clock_offset is not None else self.wall()
+        now = self.clock() if self._clock_bounds else self.wall()
         conditions = [format_call("before", str(math.ceil(now + timeout) + 1))]
         if sequence and not self._posts:
             conditions += [f"{{ {condition} || exit {OTHER}; }}" for condition in sequence.assumed]
