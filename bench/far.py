@@ -90,7 +90,7 @@ def _measure_all(place: Place, servers: list[SshServer]) -> list[Row]:
         for number in range(1, SCREENS):
             control.new(f"web1/more{number}", ("bash", "--norc"))
         rows = [_resident(control, verb) for verb in RESIDENT]
-        rows.append(_screens(control))
+        rows += [_screens(control, state=state) for state in (False, True)]
         control.kill(tuple(f"web1/more{number}" for number in range(1, SCREENS)), signal="KILL")
         rows.append(_all_machines(control))
         rows += [_one_shot(verb) for verb in ONE_SHOT]
@@ -110,18 +110,19 @@ def _resident(control: Control, verb: str) -> Row:
     return Row(f"`{verb}` of a machine 50 ms away", f"{most * 1000:.0f} ms", f"{far * 1000:.0f} ms", far <= most)
 
 
-def _screens(control: Control) -> Row:
+def _screens(control: Control, *, state: bool) -> Row:
     names = ["web1/sh", *(f"web1/more{number}" for number in range(1, SCREENS))]
 
     def all_screens() -> None:
-        threads = [threading.Thread(target=control.screen, args=(name,)) for name in names]
+        threads = [threading.Thread(target=control.screen, args=(name,), kwargs={"state": state}) for name in names]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
 
     trips = _median(all_screens) / ROUND_TRIP
-    return Row(f"{SCREENS} screens of it at once", "2 round trips", f"{trips:.1f}", trips <= 2)
+    what = f"{SCREENS} screens of it at once{'' if state else ', without what the programs do'}"
+    return Row(what, "2 round trips", f"{trips:.1f}", trips <= 2)
 
 
 def _all_machines(control: Control) -> Row:

@@ -197,3 +197,18 @@ def test_updates_count_where_the_program_waited_before_and_after_them() -> None:
     # the look at 4.2 saw the output first
     assert count_updates_while(looks, lambda seen: not 4.18 < seen.at < 4.22) == 4
     assert count_updates_while(watched(*every(0.4, 0.2, 12), until=1.0), lambda _: True) == 3
+
+
+@pytest.mark.parametrize(("period", "animated"), [(0.1, True), (0.2, True), (0.5, False), (1.0, False)])
+@pytest.mark.parametrize("between", [0.33, 0.39])
+def test_looks_that_are_too_rare_to_see_each_update_tell_its_pace_all_the_same(
+    period: float, between: float, animated: bool
+) -> None:
+    looks = [
+        look(at=at, journal=100 + int(at / period), quiet=at % period)
+        for at in (20.0 + between * number for number in range(12))
+    ]
+    assert measure_activity(looks).animated is animated
+    # one that found nothing new says that there was nothing for so long
+    looks[-2] = look(at=looks[-2].at, journal=looks[-3].journal, quiet=looks[-3].quiet or 0.0 + between)
+    assert not measure_activity(looks).animated

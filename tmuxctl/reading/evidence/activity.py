@@ -38,6 +38,9 @@ SETTLED = 0.3
 BURST, BURST_WINDOW = 3, 0.6
 """Updates, and the seconds they come in, that show an animation which has just begun."""
 
+RARE = 0.25
+"""Seconds between two looks, on average, from which on they may miss updates of an animation."""
+
 PACE = (0.6, 1.6)
 """Seconds between two updates of a program that prints about once a second."""
 
@@ -84,7 +87,7 @@ def measure_activity(looks: Sequence[Look]) -> Activity:
     return Activity(
         quiet=max(0.0, quiet),
         quiet_known=now.quiet is not None or bool(moments),
-        rate=_find_rate(slots, run, now.at),
+        rate=max(_find_rate(slots, run, now.at), _find_rate_between_looks(looks)),
         pause=_find_pause([at for at in run or slots if now.at - at <= LONG_WINDOW]),
         began=now.at - run[0] if run else None,
         history=history,
@@ -153,6 +156,16 @@ def _find_rate(slots: Sequence[float], begun: Sequence[float], now: float) -> fl
     if len(since) >= ENOUGH:
         rate = max(rate, (len(since) - 1) / (since[-1] - since[0]))
     return rate
+
+
+def _find_rate_between_looks(looks: Sequence[Look]) -> float:
+    """Updates a second where looks are too rare to see each; 0 where they are not, or where one found nothing new. Of something
+    that is drawn again and again, a look at any moment finds the last one half a period ago, on average."""
+    pairs = [two for two in pairwise(looks) if looks[-1].at - two[1].at <= WINDOW]
+    quiet = [later.quiet for earlier, later in pairs if later.quiet is not None and _has_output_between(earlier, later)]
+    if len(quiet) < max(ENOUGH, len(pairs)) or pairs[-1][1].at - pairs[0][0].at < RARE * len(pairs):
+        return 0.0
+    return len(quiet) / (2 * max(sum(quiet), SLOT))
 
 
 def _is_paced(moments: Sequence[float], now: float) -> bool:
