@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -72,9 +73,8 @@ def measure(place: Place) -> list[Row]:
                     _end_tmux(server)
 
     # a thread of its own: the network that it enters is that of the thread
-    thread = threading.Thread(target=all_rows)
-    thread.start()
-    thread.join()
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(all_rows).result()
     return rows
 
 
