@@ -11,6 +11,7 @@ from tmuxctl.sealed.keys import make_key_pair
 from tmuxctl.sealed.noise import IkHandshake
 
 CLIENT, HOST = make_key_pair(), make_key_pair()
+PROLOGUE = b"tmuxctl channel" + bytes((1, 1, 1)) + b"\2c1" + b"\2h1"
 NOW = 1_800_000_000 * NANOSECONDS
 
 
@@ -134,8 +135,9 @@ def test_messages_of_another_length_are_refused(cut):
 def test_a_reply_is_read_once():
     asking = make_request()
     reply = make_host().answer(asking.request, "c1").reply
+    refused(asking.read_reply, reply + b"\0")
     asking.read_reply(reply)
-    assert refused(asking.read_reply, reply).reason == "handshake"
+    assert refused(asking.read_reply, reply).message == "a reply to this request was read before"
 
 
 def test_a_request_is_answered_once():
@@ -203,7 +205,8 @@ def test_a_host_answers_those_who_know_its_old_key():
 
 
 @pytest.mark.parametrize(
-    ("client", "host", "chosen"), [((1,), (1,), 1), ((2, 1), (1,), 1), ((2, 1), (3, 2), 2), ((3, 2), (4, 3), 3)]
+    ("client", "host", "chosen"),
+    [((1,), (1,), 1), ((2, 1), (1,), 1), ((2, 1), (1, 2), 2), ((2, 1), (3, 2), 2), ((3, 2), (4, 3), 3)],
 )
 def test_the_newest_version_that_both_speak_is_chosen(client, host, chosen):
     asking = make_request(spoken=client)
@@ -243,6 +246,32 @@ def test_a_version_that_was_not_offered_is_refused():
         "protocol",
         "the host speaks version 3 of the protocol, this tmuxctl 2, 1",
     )
+
+
+@pytest.mark.parametrize("payload", [b"", b"\1\1"])
+def test_a_reply_that_says_something_else_is_refused(payload):
+    """By a host that is wrong."""
+    asking = make_request()
+    noise = IkHandshake(HOST.private, None, PROLOGUE)
+    noise.read(asking.request[3:])
+    assert refused(asking.read_reply, b"\1" + noise.write(payload)).reason == "handshake"
+
+
+@pytest.mark.parametrize("payload", [b"", bytes(7), bytes(9), bytes(1000)])
+def test_a_request_that_says_something_else_is_refused(payload):
+    """By a client that is wrong: the verb of a request would be carried out twice if that is replayed."""
+    noise = IkHandshake(CLIENT.private, HOST.public, PROLOGUE)
+    assert refused(make_host().answer, b"\1\1\1" + noise.write(payload), "c1").reason == "handshake"
+
+
+def test_the_prologue_is_the_documented_one():
+    noise = IkHandshake(CLIENT.private, HOST.public, PROLOGUE)
+    assert make_host().answer(b"\1\1\1" + noise.write(NOW.to_bytes(8, "big")), "c1")
+
+
+@pytest.mark.parametrize("wrong", ["", "x" * 65, "é"])
+def test_an_id_from_the_carrier_that_cannot_be_is_refused(wrong):
+    assert refused(make_host().answer, make_request().request, wrong).reason == "handshake"
 
 
 def test_an_id_has_a_length_that_the_prologue_can_hold():

@@ -37,6 +37,8 @@ MOST_ID = 64
 MOST_TIMES = 64
 """How many times of one client are remembered; one that is older than all of them is refused."""
 
+HANDSHAKE_HINT = "try again; if it goes on, compare the fingerprints of the keys on both machines"
+
 NANOSECONDS = 1_000_000_000
 
 
@@ -76,24 +78,30 @@ class ClientHandshake:
         try:
             message = self._noise.write(clock().to_bytes(8, "big"))
         except NoiseFailed:
-            raise _refuse("the known key of the host is no key of X25519", "bad_key") from None
+            hint = "remove the host from known_machines and pair with it again"
+            raise Denied("the known key of the host is no key of X25519", reason="bad_key", hint=hint) from None
         self.request = bytes((FORMAT, len(self._spoken), *self._spoken)) + message
         """What the host is to be sent."""
 
     def read_reply(self, reply: bytes) -> Channel:
         """The channel that the host's reply opens. Denied `protocol` if the host speaks no version of ours, `handshake` for a reply
-        that the known host did not make of this request. It is read once, whatever comes of it."""
-        noise, self._noise = self._noise, None
-        if noise is None:
-            raise _refuse("a reply to this request was read before", "handshake")
+        that the known host did not make of this request. One reply
+        is read, whatever comes of it."""
         if reply[:1] == bytes((NO_COMMON_VERSION,)):
             raise _refuse_version(_parse_versions(reply[1:])[0], self._spoken, "the host")
         if reply[:1] != bytes((ACCEPTED,)) or len(reply) != 1 + REPLY_OVERHEAD + 1:
-            raise _refuse("this is no reply to a handshake", "handshake")
+            raise _refuse("this is no reply to a handshake")
+        noise, self._noise = self._noise, None
+        if noise is None:
+            raise _refuse("a reply to this request was read before")
         try:
             version = noise.read(reply[1:])[0]
         except NoiseFailed:
-            raise _refuse("the reply was not made by the host that is known here", "handshake") from None
+            raise Denied(
+                "the reply was not made by the host that is known here, for this request",
+                reason="handshake",
+                hint=HANDSHAKE_HINT,
+            ) from None
         if version not in self._spoken:
             raise _refuse_version((version,), self._spoken, "the host")
         return Channel(noise.split(), version=version, initiator=True, limits=self._limits)
@@ -133,19 +141,26 @@ class HostHandshake:
         that was answered before. Nothing is remembered of a request that is refused.
         """
         if request[:1] != bytes((FORMAT,)):
-            raise _refuse("this is no request for a handshake", "handshake")
+            raise _refuse("this is no request for a handshake")
         offered, message = _parse_versions(request[1:])
         common = [version for version in self._spoken if version in offered]
         if not common:
             reply = bytes((NO_COMMON_VERSION, len(self._spoken), *self._spoken))
             raise _refuse_version(offered, self._spoken, "the client", reply=reply)
         if len(message) != REQUEST_OVERHEAD + 8:
-            raise _refuse("this is no request for a handshake", "handshake")
-        keys, noise, payload = self._read_message(message, _prologue(offered, client_id, self._host_id))
+            raise _refuse("this is no request for a handshake")
+        try:
+            prologue = _prologue(offered, client_id, self._host_id)
+        except ValueError:
+            raise _refuse("the client has an id that there cannot be") from None
+        keys, noise, payload = self._read_message(message, prologue)
         client_key = noise.remote_key()
         if not self._is_authorized(client_key):
-            hint = "pair it with this host first"
-            raise _refuse(f"no client with the key {fingerprint(client_key)} is authorized here", "unpaired", hint)
+            raise Denied(
+                f"no client with the key {fingerprint(client_key)} is authorized here",
+                reason="unpaired",
+                hint="pair it with this host first",
+            )
         self._times.take(client_key, int.from_bytes(payload, "big"), self._clock())
         reply = bytes((ACCEPTED,)) + noise.write(bytes((common[0],)))
         channel = Channel(noise.split(), version=common[0], initiator=False, limits=self._limits)
@@ -159,7 +174,7 @@ class HostHandshake:
                 return keys, noise, noise.read(message)
             except NoiseFailed:
                 continue
-        raise _refuse("the request was not made for this host's key, or was changed", "handshake")
+        raise _refuse("the request was not made for this host's key, or was changed")
 
 
 class RequestTimes:
@@ -180,13 +195,18 @@ class RequestTimes:
             seconds = round((sent - now) / NANOSECONDS)
             apart = f"{abs(seconds)} s {'ahead of' if seconds > 0 else 'behind'}"
             hint = "set the clocks of both machines, as by NTP"
-            raise _refuse(f"the client's clock is {apart} this host's, or an old request was replayed", "clock", hint)
+            raise Denied(
+                f"the client's clock is {apart} this host's, or an old request was replayed", reason="clock", hint=hint
+            )
         with self._lock:
             taken = self._taken.setdefault(client_key, set())
             # what is older than all that are remembered may have been forgotten
             if sent in taken or (len(taken) == MOST_TIMES and sent < min(taken)):
-                what = "this request was answered before, or is older than the last ones"
-                raise _refuse(what, "replayed", "make another")
+                raise Denied(
+                    "this request was answered before, or is older than the last ones",
+                    reason="replayed",
+                    hint="make another handshake",
+                )
             if len(taken) == MOST_TIMES:
                 taken.remove(min(taken))
             taken.add(sent)
@@ -205,16 +225,20 @@ def _parse_versions(data: bytes) -> tuple[tuple[int, ...], bytes]:
     count = data[0] if data else 0
     versions, rest = tuple(data[1 : 1 + count]), data[1 + count :]
     if not 0 < count <= MOST_VERSIONS or len(versions) != count:
-        raise _refuse("this is no message of a handshake", "handshake")
+        raise _refuse("this is no message of a handshake")
     return versions, rest
 
 
-def _refuse(message: str, reason: str, hint: str = "", **details: object) -> Denied:
-    return Denied(message, reason=reason, hint=hint, **details)
+def _refuse(message: str) -> Denied:
+    return Denied(message, reason="handshake", hint=HANDSHAKE_HINT)
 
 
 def _refuse_version(theirs: Sequence[int], ours: Sequence[int], who: str, **details: object) -> Denied:
     spoken, own = (", ".join(map(str, versions)) for versions in (theirs, ours))
-    newer = max(theirs) > max(ours)
-    hint = f"upgrade tmuxctl {'here' if newer else f'on the machine of {who}'}"
-    return _refuse(f"{who} speaks version {spoken} of the protocol, this tmuxctl {own}", "protocol", hint, **details)
+    place = "here" if max(theirs) > max(ours) else f"on the machine of {who}"
+    return Denied(
+        f"{who} speaks version {spoken} of the protocol, this tmuxctl {own}",
+        reason="protocol",
+        hint=f"upgrade tmuxctl {place}",
+        **details,
+    )

@@ -1,7 +1,8 @@
 """Pairing by a short code: a host and a client that share nothing but the code learn each other's static keys.
 
-The host shows a code, a person types it at the client. SPAKE2 (RFC 9382's idea, by the package `spake2`: its own transcript) makes
-of it a key that only who knows the code has; whoever carries the messages can try one code, and both sides see that it failed.
+The host shows a code, a person types it at the client. SPAKE2 (by the package `spake2`; RFC 9382
+is a later form of it) makes of it a key that only who knows the code has; whoever carries the messages can try one code, and both
+sides see that it failed.
 
     1 client   format u8 | SPAKE2 message A
     2 host     SPAKE2 message B | encrypted: host's key, id and name
@@ -114,9 +115,10 @@ class _PairingSide:
         try:
             text = ChaCha20Poly1305(self._derive(purpose)).decrypt(bytes(12), data, None)
         except InvalidTag:
-            what = "the code was mistyped, or another program is between the two machines"
             hint = "that code is spent: begin again, with a new one"
-            raise Denied(what, reason="wrong_code", hint=hint) from None
+            raise Denied(
+                "the code was mistyped, or another program is between the two machines", reason="wrong_code", hint=hint
+            ) from None
         try:
             value = parse_json(text, limit=MOST_MESSAGE)
         except ValueError:
@@ -138,8 +140,8 @@ class _PairingSide:
 
     def _check_mac(self, told: str, expected: str) -> None:
         if not hmac.compare_digest(told.encode(), expected.encode()):
-            what = "the other side does not have the key that it names"
-            raise Denied(what, reason="wrong_key", hint="begin again, with a new code")
+            hint = "begin again, with a new code"
+            raise Denied("the other side does not have the key that it names", reason="wrong_key", hint=hint)
 
 
 class PairingClient(_PairingSide):

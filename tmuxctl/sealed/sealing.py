@@ -30,6 +30,8 @@ MOST_CONTENT = 256 << 10
 
 HEAD_BYTES, WRAPPED_BYTES, TAG_BYTES = 1 + KEY_BYTES + 2, KEY_BYTES + 16, 16
 
+HINT = "an event that cannot be opened is passed over; the others can be read"
+
 NONCE = bytes(12)
 """Every key here encrypts one text."""
 
@@ -76,7 +78,11 @@ def open_event(client: KeyPair, sealed: bytes, *, host_key: bytes, stream: str, 
             return ChaCha20Poly1305(content_key).decrypt(NONCE, encrypted, _bind(head, stream, number))
         except InvalidTag:
             continue
-    raise _refuse("the event was not sealed for this client by the host that is known here, or it is another event")
+    raise Denied(
+        "the event was not sealed for this client by the host that is known here, or it is another event",
+        reason="sealed",
+        hint=HINT,
+    )
 
 
 def _agree(private: bytes, public: bytes) -> bytes:
@@ -95,4 +101,4 @@ def _bind(head: bytes, stream: str, number: int) -> bytes:
 
 
 def _refuse(message: str) -> Denied:
-    return Denied(message, reason="sealed", hint="an event that cannot be opened is passed over")
+    return Denied(message, reason="sealed", hint=HINT)
