@@ -77,6 +77,9 @@ def test_a_file_of_others_is_refused(files):
     os.chmod(files.path, 0o600)
     os.chmod(files.folder, 0o755)
     assert refused(files) == "bad_mode"
+    os.chmod(files.folder, 0o700)
+    os.chmod(os.path.dirname(files.folder), 0o777)
+    assert refused(files) == "unsafe_file"
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")

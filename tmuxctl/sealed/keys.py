@@ -17,7 +17,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
 from tmuxctl.errors import Conflict, Denied, Usage
-from tmuxctl.ownership import make_parents
+from tmuxctl.ownership import make_parents, refuse_unsafe
 from tmuxctl.state_files import make_private_folder, state_home, take_lock, write_record
 from tmuxctl.timing import TIMING, SealedTiming
 from tmuxctl.untrusted import open_file, parse_record
@@ -112,6 +112,7 @@ class KeyFiles:
         """Keep other processes from making or changing the keys meanwhile; Conflict `busy`."""
         make_parents(self.folder)
         make_private_folder(self.folder)
+        refuse_unsafe(os.path.abspath(self.folder))
         busy = Conflict("another process changes the keys", reason="busy", hint="try again")
         handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:

@@ -147,7 +147,8 @@ class _PairingSide:
 class PairingClient(_PairingSide):
     """The client of a pairing: its messages are `first`, and what `read_host` and `read_grant` make of the host's.
 
-    It asks for rights and for patterns of sessions, of which the host grants what it likes. `clock` gives seconds.
+    `wish` has the name that it is to have there, and the rights and patterns of sessions that it asks for, of which the host grants
+    what it likes; its key is that of `keys`. `clock` gives seconds.
     """
 
     def __init__(
