@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import base64
+import fcntl
 import hashlib
 import json
 import os
 import stat
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tmuxctl.errors import Denied, Usage
+from tmuxctl.errors import Conflict, Denied, Usage
 from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text, make_key_pair, pair_of, parse_key
+from tmuxctl.timing import SealedTiming
 from tmuxctl.untrusted import NewerFormat
 
 
@@ -48,9 +49,20 @@ def test_a_key_is_made_once_for_its_user_alone(files):
     assert stat.S_IMODE(os.stat(files.folder).st_mode) == 0o700
 
 
-def test_those_who_ask_at_once_get_one_key(files):
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(lambda _: KeyFiles(files.folder).load(), range(16)))) == 1
+def test_a_key_is_made_while_no_other_process_makes_one(files):
+    os.makedirs(files.folder, mode=0o700)
+    held = os.open(files.folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        impatient = KeyFiles(files.folder, timing=SealedTiming(lock_seconds=0.0))
+        for change in (impatient.load, impatient.rotate, impatient.forget_old):
+            with pytest.raises(Conflict) as error:
+                change()
+            assert error.value.reason == "busy"
+        assert not os.listdir(files.folder)
+    finally:
+        os.close(held)
+    assert impatient.load() == files.load()
 
 
 def test_the_default_folder_is_in_the_state_of_the_user(tmp_path, monkeypatch):

@@ -160,6 +160,31 @@ def test_what_is_no_message_is_refused(message):
     assert reason(make_host().answer, message) == "pairing"
 
 
+def test_the_first_message_has_one_form():
+    for change in (lambda first: b"\2" + first[1:], lambda first: first + b"\0"):
+        assert reason(make_host().answer, change(make_client().first)) == "pairing"
+
+
+def test_what_is_encrypted_is_bound_to_all_messages_before():
+    host, client = make_host(), make_client()
+    second = host.answer(client.first)
+    client._add(b"a message that the host did not see")
+    assert reason(client.read_host, second) == "wrong_code"
+    host, client = make_host(), make_client()
+    second = host.answer(client.first)
+    host._add(b"another text of the second message")
+    assert reason(host.read_client, client.read_host(second)) == "wrong_code"
+
+
+@pytest.mark.parametrize("told", [{"rights": ["all"]}, {"rights": []}, {"sessions": ["a b"]}, {"mac": 1}])
+def test_what_a_host_grants_is_checked(told, monkeypatch):
+    host, client = make_host(), make_client()
+    host.read_client(client.read_host(host.answer(client.first)))
+    encrypt = host._encrypt
+    monkeypatch.setattr(host, "_encrypt", lambda purpose, value: encrypt(purpose, {**value, **told}))
+    assert reason(client.read_grant, host.grant(("read",), ("*",))) == "pairing"
+
+
 def test_messages_have_a_bounded_length():
     host, client = make_host(), make_client()
     second = host.answer(client.first)

@@ -80,6 +80,13 @@ def test_a_client_cannot_put_another_content_under_the_keys_of_the_others():
     refuse(SECOND, forged)
 
 
+def test_the_key_of_the_host_is_bound_as_it_is_written():
+    """X25519 ignores the highest bit of a public key (RFC 7748, section 5): the agreement is the same."""
+    other = HOST.public[:31] + bytes((HOST.public[31] ^ 0x80,))
+    with pytest.raises(Denied):
+        open_event(FIRST, seal(), host_key=other, stream="events", number=7)
+
+
 def test_an_event_is_not_taken_for_another_one():
     sealed = seal()
     refuse(FIRST, sealed, number=8)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 
@@ -11,6 +12,7 @@ from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import RIGHTS
 from tmuxctl.sealed.keys import fingerprint, key_text
 from tmuxctl.sealed.trust import MOST_ENTRIES, AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
+from tmuxctl.timing import SealedTiming
 
 KEYS = [bytes((number,)) * 32 for number in range(1, 5)]
 
@@ -123,6 +125,10 @@ def test_a_key_is_replaced_only_where_the_old_one_stands(machines):
     machines.add(KnownMachine("web1", "h1", KEYS[0]))
     wrong = refused(machines.replace_key, "web1", KEYS[1], KnownMachine("web1", "h1", KEYS[2]))
     assert isinstance(wrong, NotFound)
+    machines.add(KnownMachine("web2", "h2", KEYS[3]))
+    before = read(machines)
+    assert refused(machines.replace_key, "web1", KEYS[0], KnownMachine("web1", "h1", KEYS[3])).reason == "bad_config"
+    assert read(machines) == before
     machines.replace_key("web1", KEYS[0], KnownMachine("web1", "h1", KEYS[2]))
     assert machines.check("web1", KEYS[2])
 
@@ -182,6 +188,8 @@ def test_an_entry_that_cannot_be_is_not_written(clients, entry):
 def test_a_host_id_is_a_word(machines):
     for wrong in ("", "a b", "a.b", "x" * 65, ">"):
         assert isinstance(refused(machines.add, KnownMachine("web1", wrong, KEYS[0])), Usage)
+    assert refused(machines.add, KnownMachine("-web1", "h1", KEYS[0])).reason == "bad_machine"
+    assert machines.entries() == ()
 
 
 def test_a_link_a_fifo_or_what_others_may_write_is_refused(clients, tmp_path):
@@ -204,12 +212,29 @@ def test_a_link_a_fifo_or_what_others_may_write_is_refused(clients, tmp_path):
 def test_the_size_is_bounded(clients):
     write(clients, "#" * ((1 << 20) + 1))
     assert "1 MiB" in refused(clients.entries).message
+    write(clients, "#" * ((1 << 20) - 10) + "\n")
+    assert refused(clients.add, AuthorizedClient("new", KEYS[0])).reason == "too_many"
+    assert clients.entries() == ()
     lines = [f"c{number} {key_text(number.to_bytes(32, 'big'))} read *" for number in range(MOST_ENTRIES)]
     write(clients, "\n".join(lines))
     assert len(clients.entries()) == MOST_ENTRIES
     assert refused(clients.add, AuthorizedClient("new", KEYS[0])).reason == "too_many"
     write(clients, "\n".join([*lines, f"new {KEY} read *"]))
     assert "entries" in refused(clients.entries).message
+
+
+def test_a_file_is_changed_while_no_other_process_changes_one(clients):
+    clients.add(AuthorizedClient("laptop", KEYS[0]))
+    impatient = AuthorizedClients(clients.path, timing=SealedTiming(lock_seconds=0.0))
+    held = os.open(os.path.dirname(clients.path), os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert refused(impatient.add, AuthorizedClient("phone", KEYS[1])).reason == "busy"
+        assert refused(impatient.remove, "laptop").reason == "busy"
+        assert impatient.find_key(KEYS[0])
+    finally:
+        os.close(held)
+    assert impatient.remove("laptop")
 
 
 def test_a_file_that_is_no_utf8_is_refused(clients):

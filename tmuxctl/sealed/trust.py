@@ -178,9 +178,14 @@ class TrustFile(Generic[E]):
     def _replace(self, text: str) -> None:
         """Put the text in the place of the file, whole or not at all, once it is known to be understood."""
         self._parse_text(text)
+        data = text.encode()
+        if len(data) > FILE_LIMIT:
+            raise Conflict(
+                f"{self.path} would be larger than 1 MiB", reason="too_many", hint="remove what is not needed"
+            )
         handle, name = tempfile.mkstemp(dir=os.path.dirname(self.path), prefix=".")
-        with open(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with open(handle, "wb") as file:
+            file.write(data)
             file.flush()
             os.fsync(handle)
         os.rename(name, self.path)
