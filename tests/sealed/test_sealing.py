@@ -108,6 +108,20 @@ def test_any_bytes_are_refused(data):
     refuse(FIRST, seal()[: len(data)])
 
 
+def test_what_is_no_event_is_refused_before_anything_is_computed():
+    sealed = seal()
+    no_version = "this is no sealed event of a version that is known here"
+    for wrong, told in (
+        (b"\2" + sealed[1:], no_version),
+        (sealed[:33] + b"\0\0" + sealed[HEAD_BYTES:], no_version),
+        (sealed[:33] + (MOST_RECIPIENTS + 1).to_bytes(2, "big") + sealed[HEAD_BYTES:], no_version),
+        (sealed + bytes(MOST_CONTENT), "this is no sealed event: it is too long"),
+    ):
+        with pytest.raises(Denied) as error:
+            opened(FIRST, wrong)
+        assert error.value.message == told
+
+
 def test_a_key_of_small_order_is_refused():
     sealed = seal()
     refuse(FIRST, sealed[:1] + bytes(32) + sealed[33:])

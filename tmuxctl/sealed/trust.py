@@ -103,7 +103,8 @@ class TrustFile(Generic[E]):
             if len(found) >= MOST_ENTRIES:
                 raise Conflict(f"{self.path} has {MOST_ENTRIES} entries", reason="too_many", hint="remove some")
             text = self._read() or ""
-            self._replace(f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}{self._write(entry)}\n")
+            end = "" if not text or text.endswith("\n") else "\n"
+            self._replace(f"{text}{end}{self._write(entry)}\n")
 
     def remove(self, name: str) -> E:
         """Take an entry out; it is returned. NotFound `no_key`."""
