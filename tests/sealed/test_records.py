@@ -47,6 +47,7 @@ json_values = some.recursive(
 )
 
 
+@settings(deadline=None)
 @given(some.dictionaries(some.text(), json_values, max_size=5), some.binary(max_size=2000))
 def test_a_record_carries_an_object_and_bytes(header, body):
     client, host = pair()
@@ -87,7 +88,7 @@ def damage(record: bytes, how: str, at: int, mask: int) -> bytes:
     return record
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(carried)
 def test_whatever_a_carrier_does_each_record_is_read_at_most_once_and_no_other(steps):
     """Lost, repeated, reordered, changed: what is read was sent, and every record that arrives whole is read the first time."""

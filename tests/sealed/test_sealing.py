@@ -95,7 +95,7 @@ def test_an_event_is_not_taken_for_another_one():
 
 
 @given(some.integers(0, 10_000), some.integers(1, 255))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_every_changed_byte_is_noticed(at, mask):
     sealed = bytearray(seal(recipients=(FIRST.public,)))
     sealed[at % len(sealed)] ^= mask
@@ -103,6 +103,7 @@ def test_every_changed_byte_is_noticed(at, mask):
 
 
 @given(some.binary(max_size=300))
+@settings(deadline=None)
 def test_any_bytes_are_refused(data):
     refuse(FIRST, data)
     refuse(FIRST, seal()[: len(data)])
