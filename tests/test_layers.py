@@ -43,7 +43,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "contract",
         "operations",
     ),
-    ("transport",),
+    ("transport", "sealed"),
     ("terminal", "reading"),
     ("control",),
     ("fleet",),
@@ -91,7 +91,19 @@ FORBIDDEN = {"reading": ("transport",)}
 
 PLUGINS_MAY_IMPORT = ("errors", "model", "plugin_machine", "state_files", "untrusted")
 
-HEAVY = ("asyncio", "difflib", "fnmatch", "importlib.metadata", "libtmux", "psutil", "pyte", "yaml")
+HEAVY = (
+    "asyncio",
+    "cryptography",
+    "difflib",
+    "fnmatch",
+    "importlib.metadata",
+    "libtmux",
+    "noise",
+    "psutil",
+    "pyte",
+    "spake2",
+    "yaml",
+)
 """Together 280 ms over a bare start of 15 ms: loaded inside the function that needs them."""
 
 HOT = (
@@ -140,6 +152,8 @@ OPENED_ELSEWHERE = {
     "tmuxctl.state_files.append_line": "appends to a file of ours, never waited for, and to nothing but a regular file",
     "tmuxctl.state_files.make_private_file": "makes a new file",
     "tmuxctl.surfaces.server.admission.tokens.locked": "a lock in our own folder",
+    "tmuxctl.sealed.keys._locked": "our own folder, as a lock",
+    "tmuxctl.sealed.trust._locked": "the user's own folder, as a lock",
     "tmuxctl.config.read_file": "the user's own settings; /dev/null stands for none",
     "tmuxctl.contract._run_tests": "a file in a folder made for the trial of a plugin",
     "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",

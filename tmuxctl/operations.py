@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from enum import Enum
@@ -23,6 +23,15 @@ from tmuxctl.model import parse_bytes, parse_seconds, parse_size
 from tmuxctl.value import Value, told_values
 
 RIGHTS = ("read", "write", "create", "kill")
+
+
+def check_rights(rights: Iterable[str]) -> tuple[str, ...]:
+    """The rights themselves; Usage `bad_right` for a word that is none of RIGHTS."""
+    rights = tuple(rights)
+    if wrong := [right for right in rights if right not in RIGHTS]:
+        raise Usage(f"no right {ascii(wrong[0][:40])}", reason="bad_right", hint=f"there are: {', '.join(RIGHTS)}")
+    return rights
+
 
 OWN_FAILURE, COMMAND_NOT_FOUND = 125, 127
 """What a command that passes a program's status on ends with where tmuxctl failed, as env(1) has it."""

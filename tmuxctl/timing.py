@@ -379,6 +379,17 @@ class AssertionTiming(Value):
     settled_seconds: float = 0.3  # how long nothing is printed before a screen is kept as a snapshot
 
 
+class SealedTiming(Value):
+    """End-to-end encryption: pairing, handshakes and channels."""
+
+    clock_skew_seconds: float = 300.0
+    """How far the clocks of a client and a host may be apart: what RFC 4120, section 8.2, recommends to Kerberos."""
+    channel_seconds: float = 3600.0  # how long one channel is used before another handshake makes the next
+    grace_seconds: float = 60.0  # how long after its end a channel's records are still read
+    pairing_seconds: float = 300.0  # how long the code of a pairing is good
+    lock_seconds: float = 5.0  # how long another process may take to change keys, or who is trusted
+
+
 class Timing(Value):
     """Every duration, by what it is for."""
 
@@ -406,6 +417,7 @@ class Timing(Value):
     assertion: AssertionTiming = AssertionTiming()
     machine: MachineTiming = MachineTiming()
     fleet: FleetTiming = FleetTiming()
+    sealed: SealedTiming = SealedTiming()
 
 
 class Limits(Value):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.errors import Conflict, Denied, NotFound, Usage
-from tmuxctl.operations import RIGHTS
+from tmuxctl.operations import RIGHTS, check_rights
 from tmuxctl.ownership import make_parents, refuse_unsafe
 from tmuxctl.state_files import make_private_file, make_private_folder, state_home, take_lock, write_record
 from tmuxctl.untrusted import parse_record, read_file
@@ -84,12 +84,11 @@ class TokenFiles:
 
     def add(self, name: str, rights: Iterable[str], sessions: Iterable[str]) -> str:
         """Make a token; its text, which is kept nowhere. Usage for a right or name there cannot be, Conflict `exists`."""
-        rights, sessions = tuple(rights), tuple(sessions)
+        sessions = tuple(sessions)
         if not name or len(name) > 64 or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
             hint = "letters, digits, - and _"
             raise Usage(f"{ascii(name[:40])} cannot be the name of a token", reason="bad_name", hint=hint)
-        if wrong := [right for right in rights if right not in RIGHTS]:
-            raise Usage(f"no right {ascii(wrong[0][:40])}", reason="bad_right", hint=f"there are: {', '.join(RIGHTS)}")
+        rights = check_rights(rights)
         with self.locked():
             tokens = self._read_kept()
             if name == FIRST or any(token.name == name for token in tokens):
