@@ -257,13 +257,23 @@ def test_a_kill_ends_a_wait(control: Control, another: Callable[[], Control]) ->
 
 
 @pytest.mark.on("tmux", "resident")
-def test_the_death_of_the_server_ends_a_wait(control: Control, another: Callable[[], Control]) -> None:
+def test_the_death_of_the_server_ends_a_wait(
+    control: Control, another: Callable[[], Control], until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asleep: set[waits.Waiter] = set()
+    sleep = waits.Waiter._sleep
+
+    def note(self: waits.Waiter, *arguments: Any) -> bool:
+        asleep.add(self)
+        return sleep(self, *arguments)
+
     control.new("t", LINES)
+    monkeypatch.setattr(waits.Waiter, "_sleep", note)
     pid = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
     results = [
         in_background(lambda: another().wait("t", text="never")), in_background(lambda: another().wait("t", exit=True))
     ]  # fmt: skip
-    assert control.wait("t", settle=0.3).matched
+    until(lambda: len(asleep) == 2)
     os.kill(pid, signal.SIGKILL)
     for result in results:
         error = result()

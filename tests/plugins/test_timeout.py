@@ -193,17 +193,17 @@ def words(pid: int) -> str:
 
 @pytest.mark.on("tmux")
 def test_a_timer_ends_no_other_session_and_no_later_life(control: Control) -> None:
-    control.new("killed", LINES, lifetime="2s")
-    marked = control.new("respawned", LINES, lifetime="2s").id
+    control.new("killed", LINES, lifetime="4s")
+    marked = control.new("respawned", LINES, lifetime="4s").id
     control.kill(("killed",))
     control.new("killed", LINES)
-    control.new("renamed", LINES, lifetime="2s")
+    control.new("renamed", LINES, lifetime="4s")
     control.rename("renamed", "another")
     control.new("renamed", LINES)
     control.machine.transport.run(
         [("respawn-pane", "-k", "-t", "=respawned:", f"exec env TMUXCTL_SESSION={marked} cat")]
     )
-    control.new("last", LINES, lifetime="3s")
+    control.new("last", LINES, lifetime="5s")
     assert control.wait("last", exit=True).matched
     assert control.wait("another", exit=True).matched
     dead = {name: pane(control, name, "#{pane_dead}") for name in ("killed", "respawned", "renamed")}
