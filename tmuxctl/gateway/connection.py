@@ -68,7 +68,9 @@ class EventBatch(Value):
 class Subscription:
     """What comes on a subject, until it is taken; it outlives a lost connection. `dropped` counts what found no room."""
 
-    def __init__(self, subject: str, most_messages: int, most_bytes: int, on_close: Callable[[Subscription], None]) -> None:
+    def __init__(
+        self, subject: str, most_messages: int, most_bytes: int, on_close: Callable[[Subscription], None]
+    ) -> None:
         self.subject = subject
         self.dropped = 0
         self._most_messages, self._most_bytes = most_messages, most_bytes
@@ -231,15 +233,16 @@ class Connection:
         """At most `most` (up to BATCH_MOST) stored events of a host, or of all, from number `first` on."""
         import json
 
+        most = min(most, BATCH_MOST)
         wanted = {
             "seq": max(first, 1),
-            "batch": min(most, BATCH_MOST),
+            "batch": most,
             "next_by_subj": subjects.events(host),
             "max_bytes": MOST_BYTES,
         }
         token = secrets.token_hex(12)
         subject = subjects.inbox(self.credentials.id, token)
-        return self._call(self._read_batch(json.dumps(wanted).encode(), token, subject, wanted["batch"]))
+        return self._call(self._read_batch(json.dumps(wanted).encode(), token, subject, most))
 
     def close(self) -> None:
         """Close it in order; what was published is sent first. Calls that wait fail."""
@@ -275,7 +278,7 @@ class Connection:
             await client.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)
         except nats.errors.ConnectionClosedError:
             raise _lost_error() from None
-        except (nats.errors.BadSubjectError, nats.errors.InvalidReplySubjectError):
+        except (nats.errors.BadSubjectError):
             raise Usage(f"{ascii(subject[:60])} cannot be a subject", reason="bad_subject") from None
 
     async def _flush(self, seconds: float) -> None:
@@ -386,7 +389,7 @@ class Connection:
                 client = self.client_class()
                 try:
                     await asyncio.wait_for(self._open(client, url, lost), self._timing.open_seconds)
-                except (OSError, nats.errors.Error, asyncio.TimeoutError) as error:
+                except (OSError, nats.errors.Error) as error:
                     self._set_client(None, _open_error(error, url, self.credentials.id))
                     failures += 1
                     number += 1
@@ -399,7 +402,7 @@ class Connection:
                 if not self._stop.is_set():
                     longest = self._timing.rare_pause_seconds
                     pause = min(longest, self._timing.pause_seconds * 2 ** min(failures, 10))
-                    with suppress(asyncio.TimeoutError):
+                    with suppress(TimeoutError):
                         # at different times, if many lost it at once
                         await asyncio.wait_for(self._stop.wait(), pause * random.uniform(0.5, 1.0))
         finally:
@@ -478,10 +481,10 @@ class Connection:
 
     async def _end(self, client: GatewayClient) -> None:
         if client.is_connected:
-            with suppress(nats.errors.Error, OSError, asyncio.TimeoutError):
+            with suppress(nats.errors.Error, OSError):
                 await client.confirm(self._timing.close_seconds)
         client.abort()
-        with suppress(nats.errors.Error, OSError, asyncio.TimeoutError):
+        with suppress(nats.errors.Error, OSError):
             await asyncio.wait_for(client.close(), self._timing.close_seconds)
 
     def _set_client(self, client: GatewayClient | None, error: TmuxctlError | None) -> None:
@@ -510,7 +513,7 @@ class Connection:
 async def _take(queue: asyncio.Queue[Message | TmuxctlError], timeout: float, what: str) -> Message:
     try:
         found = await asyncio.wait_for(queue.get(), timeout)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         raise Timeout(what, reason="timeout") from None
     if isinstance(found, TmuxctlError):
         raise found
@@ -600,7 +603,7 @@ def _open_error(error: BaseException | None, url: str, member: str) -> TmuxctlEr
             reason="gateway_refused",
             hint=f"it was removed or rotated; where the gateway is: tmuxctl gateway rotate {member}",
         )
-    told = "timed out" if isinstance(error, asyncio.TimeoutError) else str(error) or type(error).__name__
+    told = "timed out" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
     return Unreachable(
         f"{url}: {told[:200]}", reason="gateway_unreachable", hint="tmuxctl gateway doctor --credentials FILE"
     )

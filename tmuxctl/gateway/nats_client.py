@@ -11,7 +11,7 @@ import ssl
 from typing import Any
 from urllib.parse import ParseResult
 
-from nats.aio.client import Client
+from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
 from nats.aio.transport import TcpTransport
 
 
@@ -20,7 +20,7 @@ class AbortingTransport(TcpTransport):
     waits for `confirm` before."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.aborted = False
         self._context = context
 
@@ -35,17 +35,17 @@ class AbortingTransport(TcpTransport):
     def write(self, payload: bytes) -> None:
         """Send bytes, unless the connection was given up."""
         if not self.aborted:
-            super().write(payload)
+            super().write(payload)  # type: ignore[no-untyped-call]
 
     def writelines(self, payload: list[bytes]) -> None:
         """Send several pieces of bytes, unless the connection was given up."""
         if not self.aborted:
-            super().writelines(payload)
+            super().writelines(payload)  # type: ignore[no-untyped-call]
 
     async def drain(self) -> None:
         """Wait until there is room for more; never for a connection that was given up."""
         if not self.aborted:
-            await super().drain()
+            await super().drain()  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """Give the connection up, without a goodbye."""
@@ -60,6 +60,8 @@ class AbortingTransport(TcpTransport):
 class GatewayClient(Client):
     """One connection to one server, which ends when it is lost: `Connection` opens the next one."""
 
+    _carrying: TcpTransport
+
     def make_transport(self, context: ssl.SSLContext) -> TcpTransport:
         """What carries the bytes."""
         return AbortingTransport(context)
@@ -67,7 +69,7 @@ class GatewayClient(Client):
     async def open(self, url: str, context: ssl.SSLContext, **options: Any) -> None:
         """Connect to tls://HOST:PORT, TLS before all else: a server that speaks first could say that it wants none. Raises
         OSError, nats.errors.Error and asyncio.TimeoutError."""
-        self._transport = self.make_transport(context)
+        self._transport = self._carrying = self.make_transport(context)
         await self.connect(
             servers=[url], tls=context, tls_handshake_first=True, allow_reconnect=False, dont_randomize=True, **options
         )
@@ -82,13 +84,13 @@ class GatewayClient(Client):
 
     def abort(self) -> None:
         """Drop the connection at once."""
-        if isinstance(self._transport, AbortingTransport):
-            self._transport.close()
+        if isinstance(self._carrying, AbortingTransport):
+            self._carrying.close()
 
     async def _select_next_server(self) -> None:
-        """Connect to the only one, once; nats-py tries it again and hides the error."""
+        """Connect to the only one, once; nats-py tries it again, hides the error, and makes a transport of its own."""
         server = self._server_pool[0]
-        await self._connect_to_server(server)
+        await self._carrying.connect(server.uri, DEFAULT_BUFFER_SIZE, self.options["connect_timeout"])
         self._current_server = server
 
     async def _process_op_err(self, e: Exception) -> None:

@@ -172,8 +172,8 @@ class Spool:
             return name, 0
         except (OSError, ValueError):
             found = {}
-        name, number = found.get("name"), found.get("confirmed")
-        if not isinstance(name, str) or not re.fullmatch(r"[0-9a-f]{16}", name) or type(number) is not int or number < 0:
+        name, number = str(found.get("name")), found.get("confirmed")
+        if not re.fullmatch(r"[0-9a-f]{16}", name) or type(number) is not int or number < 0:
             hint = f"move the folder away, and with it events that were not published: {self.folder}"
             raise Failed(f"{path} was changed", reason="bad_spool", hint=hint)
         return name, number
@@ -290,7 +290,9 @@ class EventPublisher:
                 if error.reason == "closed":
                     return
                 failures += 1
-                self._over.wait(min(self._timing.rare_pause_seconds, self._timing.pause_seconds * 2 ** min(failures, 10)))
+                self._over.wait(
+                    min(self._timing.rare_pause_seconds, self._timing.pause_seconds * 2 ** min(failures, 10))
+                )
 
     def _publish_first(self) -> None:
         opened = self._connection.opened

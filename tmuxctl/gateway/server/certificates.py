@@ -91,9 +91,7 @@ def _make_authority(files: GatewayFiles, now: float, timing: GatewayTiming) -> N
     _replace(files, AUTHORITY, made.public_bytes(serialization.Encoding.PEM))
 
 
-def _make_server_certificate(
-    files: GatewayFiles, settings: GatewaySettings, now: float, timing: GatewayTiming
-) -> None:
+def _make_server_certificate(files: GatewayFiles, settings: GatewaySettings, now: float, timing: GatewayTiming) -> None:
     authority = _parse(files.path(AUTHORITY), _read(files.path(AUTHORITY)))
     try:
         signer = serialization.load_pem_private_key(_read(files.path(AUTHORITY_KEY)), password=None)

@@ -98,7 +98,11 @@ def _check_certificate(files: GatewayFiles, settings: GatewaySettings) -> Iterat
     now = time.time()
     days = int((certificate.ends - now) // DAY)
     ends = time.strftime("%Y-%m-%d", time.gmtime(certificate.ends))
-    again = "name a new one: tmuxctl gateway up --cert FILE --key FILE" if settings.cert else "restart it: tmuxctl gateway up"
+    again = (
+        "name a new one: tmuxctl gateway up --cert FILE --key FILE"
+        if settings.cert
+        else "restart it: tmuxctl gateway up"
+    )
     if certificate.ends < now:
         yield Check("certificate", False, f"it ended on {ends}", again)
     elif days < TIMING.gateway.renewal_days // 2:
@@ -140,4 +144,3 @@ def _check_addresses(files: GatewayFiles, settings: GatewaySettings) -> Iterator
             except OSError as error:
                 hint = f"name what reaches this machine: tmuxctl gateway up --name NAME; or let {port} through the firewall"
                 yield Check(what, False, f"{found}: {error.strerror or error}", hint)
-

@@ -46,10 +46,9 @@ class Members:
         """All, in the order in which they were added. Failed `bad_file` for a file that was changed."""
         try:
             found = parse_record(read_file(self._path, FILE_LIMIT * 2 + 1), self._path, limit=FILE_LIMIT * 2)
-            rows = found.get("members")
-            if not fits(rows, [_ROW]):
+            if not fits(found, {"members!": [_ROW]}):
                 raise ValueError
-            return tuple(map(_parse_row, rows))
+            return tuple(map(_parse_row, found["members"]))
         except FileNotFoundError:
             return ()
         except (OSError, ValueError):

@@ -76,7 +76,10 @@ def make_config(
         "authorization": {"timeout": 5},
         **_store_config(files),
         "accounts": {
-            STORE_ACCOUNT: {"jetstream": {"max_memory": 0, "max_file": STORE_BYTES, "max_streams": 1}, "exports": _EXPORTS},
+            STORE_ACCOUNT: {
+                "jetstream": {"max_memory": 0, "max_file": STORE_BYTES, "max_streams": 1},
+                "exports": _EXPORTS,
+            },
             ACCOUNT: {"imports": _IMPORTS, "users": [_make_user(one) for one in members]},
         },
     }

@@ -16,12 +16,12 @@ from contextlib import suppress
 from typing import NoReturn
 
 import nkeys
+from nats.aio.client import Client
 from nats.js.api import StreamConfig
 from nats.js.errors import NotFoundError
 
 from tmuxctl.errors import Conflict, Failed, TmuxctlError
 from tmuxctl.gateway import subjects
-from tmuxctl.gateway.nats_client import GatewayClient
 from tmuxctl.gateway.server import nats_config
 from tmuxctl.gateway.server.certificates import ServerCertificate, find_certificate, make_certificates
 from tmuxctl.gateway.server.members import Members
@@ -188,7 +188,7 @@ def _wait_for_port(process: subprocess.Popen[bytes], path: str, deadline: float)
 
 
 async def _set_stream(url: str, seed: str) -> None:
-    client = GatewayClient()
+    client = Client()
     await client.connect(servers=[url], nkeys_seed_str=seed, allow_reconnect=False)
     try:
         stream = client.jetstream(timeout=TIMING.gateway.prepare_seconds)

@@ -99,7 +99,9 @@ class GatewayFiles:
         if not fits(found, _SHAPE):
             hint = "move it away, and start the gateway again: tmuxctl gateway up"
             raise Usage(f"{path} was changed", reason="bad_file", hint=hint)
-        return GatewaySettings(**{key.rstrip("!"): found[key.rstrip("!")] for key in _SHAPE} | {"names": tuple(found["names"])})
+        return GatewaySettings(
+            **{key.rstrip("!"): found[key.rstrip("!")] for key in _SHAPE} | {"names": tuple(found["names"])}
+        )
 
     def write_settings(self, settings: GatewaySettings) -> None:
         """Keep what the server is told."""
@@ -143,7 +145,9 @@ def make_settings(
     ports = (made.port, made.websocket_port, made.monitor_port)
     if len(set(ports)) != len(ports) or not all(1 <= one <= 65535 for one in ports):
         hint = "--listen HOST:PORT --websocket-port PORT --monitor-port PORT"
-        raise Usage(f"three different ports are needed, not {', '.join(map(str, ports))}", reason="bad_address", hint=hint)
+        raise Usage(
+            f"three different ports are needed, not {', '.join(map(str, ports))}", reason="bad_address", hint=hint
+        )
     return made
 
 

@@ -45,9 +45,9 @@ def _list_connections(found: Any, known: Mapping[str, Member]) -> Iterable[Gatew
     for one in found if fits(found, [_CONNECTION]) else ():
         member = known.get(str(one.get("authorized_user")))
         yield GatewayConnection(
-            member and member.id,
-            member and member.role,
-            member and member.name,
+            member.id if member else None,
+            member.role if member else None,
+            member.name if member else None,
             f"{one['ip']}:{one['port']}",
             one["start"],
             one["in_bytes"],
