@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 import secrets
@@ -40,7 +41,7 @@ BATCH_MOST = 1024
 _DENIED = re.compile(r'permissions violation for (publish|subscription) to "([^"]{1,512})"', re.IGNORECASE)
 
 
-class Message(NamedTuple):
+class CarriedMessage(NamedTuple):
     """What came: its subject, where a reply goes (empty: nowhere), its bytes, and its headers."""
 
     subject: str
@@ -75,12 +76,12 @@ class Subscription:
         self.dropped = 0
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._on_close = on_close
-        self._waiting: deque[Message] = deque()
+        self._waiting: deque[CarriedMessage] = deque()
         self._bytes = 0
         self._error: TmuxctlError | None = None
         self._changed = threading.Condition()
 
-    def next(self, timeout: float | None = None) -> Message:
+    def next(self, timeout: float | None = None) -> CarriedMessage:
         """The next message, in order; waits for one, at most for `timeout` seconds.
 
         Raises Timeout, Denied `gateway_permission` where the server does not allow it, Failed `closed` once it is closed.
@@ -111,7 +112,7 @@ class Subscription:
         """Why nothing comes any more; None while something may."""
         return self._error
 
-    def put(self, message: Message) -> None:
+    def put(self, message: CarriedMessage) -> None:
         """Add what came, or count it as dropped."""
         with self._changed:
             if len(self._waiting) >= self._most_messages or self._bytes + len(message.data) > self._most_bytes:
@@ -142,7 +143,7 @@ class Connection:
         self._client: GatewayClient | None = None
         self._subscriptions: list[Subscription] = []
         self._followed: dict[Subscription, NatsSubscription] = {}
-        self._answers: dict[str, asyncio.Queue[Message | TmuxctlError]] = {}
+        self._answers: dict[str, asyncio.Queue[CarriedMessage | TmuxctlError]] = {}
         self._asked: dict[str, str] = {}
         self._denied: deque[Denied] = deque(maxlen=64)
         self._changed = threading.Condition()
@@ -194,7 +195,7 @@ class Connection:
             raise made.error
         return made
 
-    def request(self, host: str, data: bytes, timeout: float, *, handshake: bool = False) -> Message:
+    def request(self, host: str, data: bytes, timeout: float, *, handshake: bool = False) -> CarriedMessage:
         """Send a request of a client to a host (with `handshake`: the beginning of a channel), and wait for its reply.
 
         Raises Unreachable `host_offline` where no host takes it, `outcome_unknown` where the connection was lost meanwhile,
@@ -209,7 +210,7 @@ class Connection:
             raise Unreachable(f"host {host} is not connected to the gateway", reason="host_offline", hint=hint)
         return found
 
-    def respond(self, request: Message, data: bytes) -> None:
+    def respond(self, request: CarriedMessage, data: bytes) -> None:
         """Reply to a request, as a host. Denied `bad_reply` where the client wants the reply on a subject that is not its own."""
         if not subjects.may_reply(self.credentials.id, request.subject, request.reply):
             raise Denied("a request that names a foreign subject for its reply", reason="bad_reply")
@@ -231,8 +232,6 @@ class Connection:
 
     def read_events(self, first: int, *, host: str = subjects.ANY, most: int = 256) -> EventBatch:
         """At most `most` (up to BATCH_MOST) stored events of a host, or of all, from number `first` on."""
-        import json
-
         most = min(most, BATCH_MOST)
         wanted = {
             "seq": max(first, 1),
@@ -278,7 +277,9 @@ class Connection:
             await client.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)
         except nats.errors.ConnectionClosedError:
             raise _lost_error() from None
-        except (nats.errors.BadSubjectError):
+        except nats.errors.MaxPayloadError:
+            raise Usage(f"the gateway takes no message of {len(data)} bytes", reason="too_large") from None
+        except nats.errors.BadSubjectError:
             raise Usage(f"{ascii(subject[:60])} cannot be a subject", reason="bad_subject") from None
 
     async def _flush(self, seconds: float) -> None:
@@ -322,7 +323,7 @@ class Connection:
         reply: str,
         timeout: float,
         headers: Mapping[str, str] | None = None,
-    ) -> Message:
+    ) -> CarriedMessage:
         queue = self._expect(token, subject, 1)
         try:
             await self._publish(subject, data, reply, headers)
@@ -330,15 +331,15 @@ class Connection:
         finally:
             self._expect_no_more(token)
 
-    def _expect(self, token: str, subject: str, most: int) -> asyncio.Queue[Message | TmuxctlError]:
-        queue: asyncio.Queue[Message | TmuxctlError] = asyncio.Queue(most)
+    def _expect(self, token: str, subject: str, most: int) -> asyncio.Queue[CarriedMessage | TmuxctlError]:
+        queue: asyncio.Queue[CarriedMessage | TmuxctlError] = asyncio.Queue(most)
         self._answers[token], self._asked[token] = queue, subject
         return queue
 
     def _expect_no_more(self, token: str) -> None:
         del self._answers[token], self._asked[token]
 
-    def _ask_stream(self, subject: str, data: bytes, headers: Mapping[str, str] | None = None) -> Message:
+    def _ask_stream(self, subject: str, data: bytes, headers: Mapping[str, str] | None = None) -> CarriedMessage:
         token = secrets.token_hex(12)
         inbox = subjects.inbox(self.credentials.id, token)
         seconds = self._timing.store_seconds
@@ -510,7 +511,7 @@ class Connection:
                 task.cancel()
 
 
-async def _take(queue: asyncio.Queue[Message | TmuxctlError], timeout: float, what: str) -> Message:
+async def _take(queue: asyncio.Queue[CarriedMessage | TmuxctlError], timeout: float, what: str) -> CarriedMessage:
     try:
         found = await asyncio.wait_for(queue.get(), timeout)
     except TimeoutError:
@@ -527,9 +528,9 @@ async def _wait_any(*events: asyncio.Event) -> None:
         task.cancel()
 
 
-def _to_message(message: Msg) -> Message:
+def _to_message(message: Msg) -> CarriedMessage:
     headers = {str(getattr(key, "value", key)): value for key, value in (message.headers or {}).items()}
-    return Message(message.subject, message.reply, message.data, headers)
+    return CarriedMessage(message.subject, message.reply, message.data, headers)
 
 
 def _parse_answer(data: bytes) -> dict[str, Any]:
@@ -541,14 +542,14 @@ def _parse_answer(data: bytes) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _parse_number(message: Message, header: str) -> int:
+def _parse_number(message: CarriedMessage, header: str) -> int:
     text = message.headers.get(header, "")
     if not re.fullmatch(r"[0-9]{1,19}", text):
         raise _stream_error(message.headers)
     return int(text)
 
 
-def _parse_event(message: Message) -> StoredEvent:
+def _parse_event(message: CarriedMessage) -> StoredEvent:
     """A stored event; the stream says in headers what is known of it."""
     words = message.headers.get("Nats-Subject", "").split(".")
     if len(words) != 3 or not subjects.is_id(words[1]):
@@ -557,7 +558,7 @@ def _parse_event(message: Message) -> StoredEvent:
     return StoredEvent(sequence, words[1], message.headers.get("Nats-Msg-Id", ""), message.data)
 
 
-def parse_feed(message: Message) -> StoredEvent:
+def parse_feed(message: CarriedMessage) -> StoredEvent:
     """The stored event in a message of `subjects.feed`; Unreachable `bad_stream` where the gateway sent anything else."""
     return _parse_event(message)
 

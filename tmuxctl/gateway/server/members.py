@@ -87,12 +87,17 @@ class Members:
         return found
 
     def find(self, member: str) -> Member:
-        """The host or client with this id. Usage `bad_id`, NotFound `no_member`."""
+        """The host or client with this id. Usage `bad_id`, NotFound `no_member` and `no_gateway`."""
         parse_id(member)
+        self._files.read_settings()
         for one in self.list_members():
             if one.id == member:
                 return one
         raise NotFound(f"no host or client {member}", reason="no_member", hint="ids are listed by: tmuxctl gateway ls")
+
+    def restore(self, members: tuple[Member, ...]) -> None:
+        """Keep these and no others, as they were listed before."""
+        self._write(members)
 
     def _credentials(self, member: Member, seed: str) -> Credentials:
         settings = self._files.read_settings()

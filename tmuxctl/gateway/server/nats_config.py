@@ -14,6 +14,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import nkeys
+
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.server.certificates import ServerCertificate
 from tmuxctl.gateway.server.members import Member
@@ -80,7 +82,8 @@ def make_config(
                 "jetstream": {"max_memory": 0, "max_file": STORE_BYTES, "max_streams": 1},
                 "exports": _EXPORTS,
             },
-            ACCOUNT: {"imports": _IMPORTS, "users": [_make_user(one) for one in members]},
+            # a server without any user takes everybody (2.15.1): the last member that is removed would open it
+            ACCOUNT: {"imports": _IMPORTS, "users": [_make_unusable_user(), *map(_make_user, members)]},
         },
     }
 
@@ -135,6 +138,16 @@ _IMPORTS = [
     {"service": {"account": STORE_ACCOUNT, "subject": DIRECT_GET}, "to": subjects.READ},
     {"stream": {"account": STORE_ACCOUNT, "subject": subjects.feed(subjects.ANY)}},
 ]
+
+
+def _make_unusable_user() -> dict[str, Any]:
+    """A user with a key that nothing has, who may do nothing."""
+    seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
+    denied = {"deny": [">"]}
+    return {
+        "nkey": nkeys.from_seed(seed).public_key.decode(),
+        "permissions": {"publish": denied, "subscribe": denied},
+    }
 
 
 def _make_user(member: Member) -> dict[str, Any]:
