@@ -16,6 +16,7 @@
 # make test-library   the library for Python, what type checkers say of it, and the pytest plugin
 # make test-machines   machines behind a real sshd on loopback, and behind other commands;
 #                    FAULTS=all: each lie that one may tell, in each place
+# make test-gateway  the gateway, over a real nats-server on loopback; FAULTS=all: how late the client library alone is too
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
 # make test-web    the page of `tmuxctl serve` as a person uses it: headless Chromium, by playwright
@@ -112,11 +113,12 @@ HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 WEB_TESTS := tests/web
 MACHINES_TESTS := tests/machines
 TEAMS_TESTS := tests/fleet
+GATEWAY_TESTS := tests/gateway
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(TEAMS_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(TEAMS_TESTS) $(GATEWAY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
 SSH_TESTS := --over-ssh -m $(if $(filter core,$(SSH)),'ssh and pipe',ssh) tests/control tests/plugins tests/transport
@@ -125,7 +127,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-ssh test-rest test-library test-machines test-teams snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
+.PHONY: all hero dev quick test test-pipe test-ssh test-rest test-library test-machines test-teams test-gateway snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
 .PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -200,6 +202,9 @@ test-library:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	@$(SETUP) npm "$(VENV)/pyright-node" $(PYRIGHT_PACKAGE)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(LIBRARY_TESTS)
+
+test-gateway: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(GATEWAY_TESTS)
 
 test-teams:
 	@$(SETUP) system $(TEST_NEEDS)

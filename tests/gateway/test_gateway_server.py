@@ -355,4 +355,3 @@ def test_two_that_change_it_at_once_wait_for_each_other(gateway: GatewaySite):
     with gateway.files.locked():
         refused = gateway.command("add-host")
     assert refused.returncode == Conflict.exit
-

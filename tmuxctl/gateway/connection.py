@@ -146,6 +146,7 @@ class Connection:
         self._answers: dict[str, asyncio.Queue[CarriedMessage | TmuxctlError]] = {}
         self._asked: dict[str, str] = {}
         self._denied: deque[Denied] = deque(maxlen=64)
+        self._unconfirmed = 0
         self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -178,8 +179,8 @@ class Connection:
         self._call(self._publish(subject, data, reply))
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until the server has taken all that was published before. Raises Denied `gateway_permission` if it refused
-        some of it since the last call, Unreachable if it does not answer within `timeout` seconds."""
+        """Wait until the server has taken all that was published since the last call. Raises Denied `gateway_permission` if it
+        refused some of it, Unreachable if the connection was lost meanwhile or does not answer within `timeout` seconds."""
         self._call(self._flush(timeout or self._timing.flush_seconds))
         if self._denied:
             raise self._denied.popleft()
@@ -273,6 +274,7 @@ class Connection:
         if len(data) > MAX_PAYLOAD:
             raise Usage(f"a message has at most {MAX_PAYLOAD} bytes, not {len(data)}", reason="too_large")
         client = self._ready_client()
+        self._unconfirmed = self._unconfirmed or self.opened
         try:
             await client.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)
         except nats.errors.ConnectionClosedError:
@@ -284,6 +286,9 @@ class Connection:
 
     async def _flush(self, seconds: float) -> None:
         client = self._ready_client()
+        lost, self._unconfirmed = self._unconfirmed not in (0, self.opened), 0
+        if lost:
+            raise _lost_error()
         try:
             await client.confirm(seconds)
         except (nats.errors.Error, asyncio.CancelledError):
@@ -293,9 +298,9 @@ class Connection:
         self._subscriptions.append(made)
         if self._client is not None:
             # on the next connection otherwise
-            with suppress(nats.errors.ConnectionClosedError, Unreachable):
+            with suppress(nats.errors.Error):
                 await self._follow(self._client, made)
-                await self._flush(self._timing.flush_seconds)
+                await self._client.confirm(self._timing.flush_seconds)
 
     async def _follow(self, client: GatewayClient, made: Subscription) -> None:
         async def take(message: Msg) -> None:
@@ -586,7 +591,9 @@ def _closed_error() -> Failed:
 
 def _lost_error() -> Unreachable:
     return Unreachable(
-        "the connection to the gateway was lost", reason="gateway_unreachable", hint="it is opened again by itself"
+        "the connection to the gateway was lost: what was published may not have arrived",
+        reason="gateway_unreachable",
+        hint="it is opened again by itself",
     )
 
 

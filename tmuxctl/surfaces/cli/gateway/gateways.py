@@ -74,8 +74,12 @@ class GatewayOperations(CommandLineOperations):
         name: Annotated[
             Words, "a name or address by which others reach this machine; it stands in certificate and credentials"
         ] = (),
-        websocket_port: Annotated[int | None, "the port for WebSocket at the same address; default: the one behind"] = None,
-        monitor_port: Annotated[int | None, "the port on loopback at which the server tells of itself; default: 8222"] = None,
+        websocket_port: Annotated[
+            int | None, "the port for WebSocket at the same address; default: the one behind"
+        ] = None,
+        monitor_port: Annotated[
+            int | None, "the port on loopback at which the server tells of itself; default: 8222"
+        ] = None,
         cert: Annotated[FileName | None, "your own certificate (PEM), which hosts and clients trust anyway"] = None,
         key: Annotated[FileName | None, "its key (PEM)"] = None,
     ) -> None:
