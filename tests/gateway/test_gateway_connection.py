@@ -15,7 +15,7 @@ from gateway.gateway_site import GatewaySite, connect, until
 from machines.relay import Relay
 from nats.aio.transport import TcpTransport
 
-from tmuxctl.errors import Denied, Failed, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import Failed, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import MAX_PAYLOAD, Connection, parse_feed
 from tmuxctl.gateway.credentials import Credentials
@@ -95,10 +95,9 @@ def test_what_is_too_large_or_no_subject_is_refused_here(pair: Pair):
     with pytest.raises(Usage) as found:
         pair.host.publish(subjects.heartbeat(pair.host.credentials.id), b"x" * (MAX_PAYLOAD + 1))
     assert found.value.reason == "too_large"
-    for subject in ("", "a b", "a\r\nPUB x 0\r\n", "a..b"):
-        with pytest.raises((Usage, Denied)):
+    for subject in ("", "a b", "a\r\nPUB x 0\r\n"):
+        with pytest.raises(Usage):
             pair.host.publish(subject, b"")
-            pair.host.flush()
 
 
 def test_what_is_not_taken_is_bounded_and_counted(pair: Pair):
@@ -219,34 +218,43 @@ def seconds_until_answered(client: Connection, host: str, since: float, longest:
 
 def test_after_a_silent_cut_the_second_address_is_used_in_time(pair: Pair):
     host = pair.host.credentials.id
-    with answering(pair.host), relayed(pair.client.credentials, pair.gateway, 2) as (credentials, relays):
-        with connect(credentials) as client:
-            assert asks(client, host)
-            relays[0].cut.set()
-            assert seconds_until_answered(client, host, time.monotonic(), 60) <= PROMISED_SECONDS
+    with (
+        answering(pair.host),
+        relayed(pair.client.credentials, pair.gateway, 2) as (credentials, relays),
+        connect(credentials) as client,
+    ):
+        assert asks(client, host)
+        relays[0].cut.set()
+        assert seconds_until_answered(client, host, time.monotonic(), 60) <= PROMISED_SECONDS
 
 
 @pytest.mark.long
 def test_nats_py_alone_takes_longer_than_that(pair: Pair):
     """Once it does not, `nats_client` needs no transport of its own."""
     host = pair.host.credentials.id
-    with answering(pair.host), relayed(pair.client.credentials, pair.gateway, 2) as (credentials, relays):
-        with connect(credentials, StockConnection) as client:
-            relays[0].cut.set()
-            taken = seconds_until_answered(client, host, time.monotonic(), 60)
+    with (
+        answering(pair.host),
+        relayed(pair.client.credentials, pair.gateway, 2) as (credentials, relays),
+        connect(credentials, StockConnection) as client,
+    ):
+        relays[0].cut.set()
+        taken = seconds_until_answered(client, host, time.monotonic(), 60)
     print(f"{taken:.1f} s")
     assert taken > PROMISED_SECONDS
 
 
 def test_after_a_silent_cut_that_heals_requests_are_answered_in_time(pair: Pair):
     host = pair.host.credentials.id
-    with answering(pair.host), relayed(pair.client.credentials, pair.gateway) as (credentials, relays):
-        with connect(credentials) as client:
-            assert asks(client, host)
-            relays[0].cut.set()
-            until(lambda: not client.connected.is_set(), "the cut was not seen")
-            relays[0].cut.clear()
-            assert seconds_until_answered(client, host, time.monotonic(), 60) <= PROMISED_SECONDS
+    with (
+        answering(pair.host),
+        relayed(pair.client.credentials, pair.gateway) as (credentials, relays),
+        connect(credentials) as client,
+    ):
+        assert asks(client, host)
+        relays[0].cut.set()
+        until(lambda: not client.connected.is_set(), "the cut was not seen")
+        relays[0].cut.clear()
+        assert seconds_until_answered(client, host, time.monotonic(), 60) <= PROMISED_SECONDS
 
 
 def test_a_flood_that_finds_no_room_ends_with_the_connection(pair: Pair):

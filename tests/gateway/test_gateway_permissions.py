@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import nats
+import nats.js.errors
 import pytest
 from gateway.conftest import Pair
-from gateway.gateway_site import until
+from gateway.gateway_site import free_ports, until
 
 from tmuxctl.errors import Denied, Failed, Timeout
 from tmuxctl.gateway import subjects
@@ -143,6 +151,44 @@ def test_an_answer_of_the_stream_cannot_be_sent_where_the_asker_may_not_publish(
     stream = status.look(pair.gateway.files).stream
     assert stream
     assert stream.events == 3
+
+
+def test_one_account_would_not_do(place: Path, nats_server: str):
+    """Why the stream has an account of its own. Once this fails, it needs none."""
+    (port,) = free_ports(1)
+    reader = {"publish": ["$JS.API.DIRECT.GET.EVENTS"], "subscribe": ["inbox.>"]}
+    users = [{"user": "admin", "password": "a"}, {"user": "reader", "password": "r", "permissions": reader}]
+    config = {
+        "host": "127.0.0.1",
+        "port": port,
+        "jetstream": {"store_dir": str(place / "store")},
+        "accounts": {"main": {"jetstream": "enabled", "users": users}},
+    }
+    (place / "one.conf").write_text(json.dumps(config))
+
+    async def attack() -> None:
+        url = f"nats://127.0.0.1:{port}"
+        admin = await nats.connect(url, user="admin", password="a", max_reconnect_attempts=100, reconnect_time_wait=1)
+        stream = admin.jetstream()
+        await stream.add_stream(name="EVENTS", subjects=["tmc.*.events"], allow_direct=True)
+        await stream.publish("tmc.x.events", b"")
+        other = await nats.connect(url, user="reader", password="r", inbox_prefix="inbox")
+        await other.publish("$JS.API.DIRECT.GET.EVENTS", b'{"seq": 999}', reply="$JS.API.STREAM.DELETE.EVENTS")
+        await other.flush()
+        with suppress(nats.js.errors.NotFoundError):
+            # until the time of the test is over, where it is still there
+            while True:
+                await stream.stream_info("EVENTS")
+        await other.close()
+        await admin.close()
+
+    with open(place / "one.log", "wb") as log:
+        process = subprocess.Popen([nats_server, "-c", str(place / "one.conf")], stderr=log)
+    try:
+        asyncio.run(asyncio.wait_for(attack(), 60))
+    finally:
+        process.terminate()
+        process.wait(20)
 
 
 def test_a_host_does_not_reply_where_a_client_may_not_listen(pair: Pair):

@@ -59,11 +59,7 @@ class GatewayOperations(CommandLineOperations):
 
     @set_up(
         right="kill",
-        examples=(
-            "gateway up",
-            "gateway up --listen 0.0.0.0:4222 --name gateway.example.org",
-            "gateway up --cert fullchain.pem --key privkey.pem --name gateway.example.org",
-        ),
+        examples=("gateway up", "gateway up --name gateway.example.org"),
     )
     def gateway_up(
         self,
@@ -83,7 +79,7 @@ class GatewayOperations(CommandLineOperations):
         cert: Annotated[FileName | None, "your own certificate (PEM), which hosts and clients trust anyway"] = None,
         key: Annotated[FileName | None, "its key (PEM)"] = None,
     ) -> None:
-        """Run a gateway: nats-server, which carries what hosts and clients send each other, until it is interrupted.
+        """Run a gateway until it is interrupted: nats-server, which carries what hosts and clients send each other.
 
         It is reached from everywhere by default, since that is what it is for: before TLS it says nothing, and it takes only the
         keys that `gateway add-host` and add-client made. Without --cert it has an authority of its own, whose certificate is
@@ -110,7 +106,7 @@ class GatewayOperations(CommandLineOperations):
                 write(json.dumps({"listening": [*made.urls, *made.websocket_urls]}) + "\n")
             else:
                 write("".join(f"listening on {url}\n" for url in (*made.urls, *made.websocket_urls)))
-            note("let a host and a client in: tmuxctl gateway add-host, tmuxctl gateway add-client", self.options)
+            note("add a host and a client: tmuxctl gateway add-host, tmuxctl gateway add-client", self.options)
             sys.stdout.flush()
             sys.stderr.flush()
 
@@ -121,9 +117,9 @@ class GatewayOperations(CommandLineOperations):
         examples=("gateway add-host", "gateway add-host build-box --out build-box.json"),
     )
     def gateway_add_host(self, name: Label = None, *, out: KeyFile = None) -> GatewayKey:
-        """Let a host in: make a key, and write the file of credentials that is copied to the host. Those who are connected stay.
+        """Add a host: write the credentials file that is copied to it. No connection is cut.
 
-        The key is kept nowhere else. A host may publish and subscribe what is its own, and nothing of other hosts.
+        The key in it is kept nowhere else. A host may publish and subscribe what is its own, and nothing of other hosts.
         """
         return self._give_key(lambda members: members.add(GatewayRole.HOST, name), out)
 
@@ -132,20 +128,20 @@ class GatewayOperations(CommandLineOperations):
         examples=("gateway add-client", "gateway add-client laptop --out -"),
     )
     def gateway_add_client(self, name: Label = None, *, out: KeyFile = None) -> GatewayKey:
-        """Let a client in: make a key, and write the file of credentials that is copied to the client.
+        """Add a client: write the credentials file that is copied to it. No connection is cut.
 
-        A client may send requests to all hosts: whether one of them carries a request out is decided there.
+        The key in it is kept nowhere else. A client may send requests to all hosts: each host decides what it carries out.
         """
         return self._give_key(lambda members: members.add(GatewayRole.CLIENT, name), out)
 
-    @set_up(right="write", examples=("gateway rotate ID", "gateway rotate ID --out new.json"))
+    @set_up(right="write", examples=("gateway rotate k5wq7hl2mzt3ybvn --out new.json",))
     def gateway_rotate(self, id: MemberId, *, out: KeyFile = None) -> GatewayKey:
-        """Give a host or client a new key: write new credentials with the same id. The old key ends at once."""
+        """Give a host or client a new key: write a new credentials file with the same id. The old key ends at once."""
         return self._give_key(lambda members: members.rotate(id), out)
 
-    @set_up(right="kill", examples=("gateway remove ID",))
+    @set_up(right="kill", examples=("gateway remove k5wq7hl2mzt3ybvn",))
     def gateway_remove(self, id: MemberId) -> GatewayRemoved:
-        """Let a host or client not connect any more. If it is connected, it is disconnected at once."""
+        """Remove a host or client. Its key ends at once, and so does its connection."""
         running, files = _load("running"), self._files()
         with files.locked():
             gone = self._members(files).remove(id)
@@ -154,7 +150,7 @@ class GatewayOperations(CommandLineOperations):
 
     @set_up(right="read", examples=("gateway ls", "gateway ls --json"))
     def gateway_ls(self) -> GatewayMembers:
-        """List the hosts and clients that may connect. Their keys are kept nowhere."""
+        """List the hosts and clients that may connect: ids, labels, and since when."""
         files = self._files()
         files.read_settings()
         found = self._members(files).list_members()
