@@ -373,9 +373,9 @@ class FleetTiming(Value):
 class GatewayTiming(Value):
     """The connection to a gateway, and its server."""
 
-    ping_seconds: float = 3.0
+    ping_seconds: float = 2.5
     """How often a connection asks whether the server is there. The third question without an answer ends it, so that a cut which
-    nothing tells of is known after 6 to 9 s."""
+    nothing tells of is known after 5 to 7.5 s."""
     connect_seconds: float = 3.0  # how long the server may take for each step of a new connection
     open_seconds: float = 6.0  # how long a new connection may take altogether
     pause_seconds: float = 0.1  # the pause before it is opened again; doubled by each failure

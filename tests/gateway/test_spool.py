@@ -16,7 +16,7 @@ from gateway.conftest import Pair
 from gateway.gateway_site import connect, until
 
 from tmuxctl.errors import Conflict, Denied, Failed, TmuxctlError, Usage
-from tmuxctl.gateway.connection import MAX_PAYLOAD, Connection
+from tmuxctl.gateway.connection import EVENT_BYTES, Connection
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.spool import EventPublisher, Spool
 
@@ -174,8 +174,19 @@ def test_ids_of_others_confirm_nothing(folder: str):
 def test_what_is_too_large_is_refused(folder: str):
     with opened(folder) as spool:
         with pytest.raises(Usage):
-            spool.append(b"x" * (MAX_PAYLOAD + 1))
-        assert spool.append(b"x" * MAX_PAYLOAD) == 1
+            spool.append(b"x" * (EVENT_BYTES + 1))
+        assert spool.append(b"x" * EVENT_BYTES) == 1
+
+
+def test_the_stream_takes_the_largest_event(pair: Pair, folder: str):
+    with opened(folder) as spool:
+        spool.append(bytes(EVENT_BYTES))
+        publisher = EventPublisher(pair.host, spool, make_gap)
+        until(lambda: all_confirmed(spool), "not published")
+        publisher.close()
+    assert [len(one) for one in stored_data(pair.client)] == [EVENT_BYTES]
+    with pytest.raises(Usage):
+        pair.host.publish_event(bytes(EVENT_BYTES + 1), "1")
 
 
 @pytest.mark.parametrize(

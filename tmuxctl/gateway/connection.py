@@ -32,6 +32,9 @@ R = TypeVar("R")
 MAX_PAYLOAD = 1 << 20
 """Bytes of one message: what the server's configuration allows."""
 
+EVENT_BYTES = 64 << 10
+"""Bytes of one event: what the stream takes."""
+
 MOST_MESSAGES, MOST_BYTES = 1024, 16 << 20
 """How much waits in one subscription; what comes beyond that is dropped and counted."""
 
@@ -219,7 +222,10 @@ class Connection:
 
     def publish_event(self, data: bytes, event_id: str) -> int:
         """Store an event of this host; its number in the stream. An event with an id that was stored a short time ago is not
-        stored again. Raises Unreachable where the stream does not confirm it: it may have been stored all the same."""
+        stored again. Raises Unreachable where the stream does not confirm it: it may have been stored all the same; Usage
+        `too_large` for more than EVENT_BYTES."""
+        if len(data) > EVENT_BYTES:
+            raise Usage(f"an event has at most {EVENT_BYTES} bytes, not {len(data)}", reason="too_large")
         found = self._ask_stream(subjects.events(self.credentials.id), data, {"Nats-Msg-Id": event_id})
         answer = _parse_answer(found.data)
         if not isinstance(answer.get("seq"), int):
@@ -394,7 +400,7 @@ class Connection:
                 url = urls[number % len(urls)]
                 client = self.client_class()
                 try:
-                    await asyncio.wait_for(self._open(client, url, lost), self._timing.open_seconds)
+                    await self._open_in_time(client, url, lost)
                 except (OSError, nats.errors.Error) as error:
                     self._set_client(None, _open_error(error, url, self.credentials.id))
                     failures += 1
@@ -413,6 +419,17 @@ class Connection:
                         await asyncio.wait_for(self._stop.wait(), pause * random.uniform(0.5, 1.0))
         finally:
             self._close_all()
+
+    async def _open_in_time(self, client: GatewayClient, url: str, lost: asyncio.Event) -> None:
+        """Open a connection; TimeoutError if that takes too long. It is given up when `close` is called."""
+        opening = asyncio.ensure_future(asyncio.wait_for(self._open(client, url, lost), self._timing.open_seconds))
+        stopping = asyncio.ensure_future(self._stop.wait())
+        await asyncio.wait({opening, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+        if not opening.done():
+            opening.cancel()
+            raise nats.errors.ConnectionClosedError
+        await opening
 
     async def _open(self, client: GatewayClient, url: str, lost: asyncio.Event) -> None:
         async def end() -> None:

@@ -20,7 +20,7 @@ from contextlib import suppress
 from errno import EINVAL
 
 from tmuxctl.errors import Conflict, Denied, Failed, TmuxctlError, Usage
-from tmuxctl.gateway.connection import MAX_PAYLOAD, Connection
+from tmuxctl.gateway.connection import EVENT_BYTES, Connection
 from tmuxctl.ownership import make_parents
 from tmuxctl.state_files import make_private_folder, take_lock, write_record
 from tmuxctl.timing import TIMING, GatewayTiming
@@ -73,12 +73,12 @@ class Spool:
             raise
 
     def append(self, data: bytes) -> int:
-        """Keep an event; its number. Usage `too_large` for more than a message holds, Failed `io` where it cannot be written.
+        """Keep an event; its number. Usage `too_large` for more than the stream takes, Failed `io` where it cannot be written.
 
         A process that is killed keeps it; a machine that loses its power may not.
         """
-        if len(data) > MAX_PAYLOAD:
-            raise Usage(f"an event has at most {MAX_PAYLOAD} bytes", reason="too_large")
+        if len(data) > EVENT_BYTES:
+            raise Usage(f"an event has at most {EVENT_BYTES} bytes", reason="too_large")
         with self._changed:
             number = self._newest + 1
             record = _HEAD.pack(len(data), zlib.crc32(data), number) + data
@@ -206,7 +206,7 @@ class Spool:
             expected = start
             while len(head := file.read(_HEAD.size)) == _HEAD.size:
                 length, crc, number = _HEAD.unpack(head)
-                if length > MAX_PAYLOAD or number != expected:
+                if length > EVENT_BYTES or number != expected:
                     return
                 data = file.read(length)
                 if len(data) != length or zlib.crc32(data) != crc:

