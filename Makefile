@@ -16,7 +16,8 @@
 # make test-library   the library for Python, what type checkers say of it, and the pytest plugin
 # make test-machines   machines behind a real sshd on loopback, and behind other commands;
 #                    FAULTS=all: each lie that one may tell, in each place
-# make test-gateway  end-to-end encryption: published vectors, and what a hostile carrier does
+# make test-gateway  the gateway, over a real nats-server on loopback, and end-to-end encryption with its published vectors;
+#                    FAULTS=all: how late the client library alone is too
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
 # make test-web    the page of `tmuxctl serve` as a person uses it: headless Chromium, by playwright
@@ -113,7 +114,7 @@ HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 WEB_TESTS := tests/web
 MACHINES_TESTS := tests/machines
 TEAMS_TESTS := tests/fleet
-GATEWAY_TESTS := tests/sealed
+GATEWAY_TESTS := tests/sealed tests/gateway
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
@@ -202,6 +203,9 @@ test-library:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	@$(SETUP) npm "$(VENV)/pyright-node" $(PYRIGHT_PACKAGE)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(LIBRARY_TESTS)
+
+test-gateway: $(VENV)/.dev
+	$(BIN)/python -m pytest $(PYTEST_ARGS) $(GATEWAY_TESTS)
 
 test-teams:
 	@$(SETUP) system $(TEST_NEEDS)

@@ -74,11 +74,12 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("service",),
     ),
     "fleet": (("connector",), ("files", "rules"), ("running",), ("teams",)),
+    "gateway": (("subjects",), ("credentials", "nats_client"), ("connection",), ("server", "spool")),
     "surfaces.cli": (
         ("attaching", "editing", "ending", "kept_code", "printing"),
         ("words",),
         ("commands",),
-        ("setup", "teams", "top"),
+        ("gateway", "setup", "teams", "top"),
         ("here", "skill"),
         ("app",),
         ("command_server", "manual"),
@@ -98,6 +99,8 @@ HEAVY = (
     "fnmatch",
     "importlib.metadata",
     "libtmux",
+    "nats",
+    "nkeys",
     "noise",
     "psutil",
     "pyte",
@@ -154,6 +157,11 @@ OPENED_ELSEWHERE = {
     "tmuxctl.surfaces.server.admission.tokens.locked": "a lock in our own folder",
     "tmuxctl.sealed.keys._locked": "our own folder, as a lock",
     "tmuxctl.sealed.trust._locked": "the user's own folder, as a lock",
+    "tmuxctl.gateway.server.running.find_process": "a lock in our own folder, which is never waited for",
+    "tmuxctl.gateway.server.running.start": "a lock in our own folder",
+    "tmuxctl.gateway.server.settings.locked": "a lock in our own folder",
+    "tmuxctl.gateway.spool.__init__": "a lock in our own folder",
+    "tmuxctl.gateway.spool._write": "a new segment in our own folder, without following a link",
     "tmuxctl.config.read_file": "the user's own settings; /dev/null stands for none",
     "tmuxctl.contract._run_tests": "a file in a folder made for the trial of a plugin",
     "tmuxctl.contract.child.main": "a file in a folder made for the trial of a plugin",
@@ -209,6 +217,7 @@ PARSED_ELSEWHERE = {
 """Functions and modules that parse JSON themselves, and why they may; all others use `untrusted.parse_json`."""
 
 ENDLESS = {
+    "tmuxctl.gateway.server.running.prepare_stream": "waited for with a deadline",
     "tmuxctl.contract._start_child": "each line of it is waited for with a deadline",
     "tmuxctl.extensions.run_program": "communicates with a deadline",
     "tmuxctl.surfaces.cli.setup.serving.start_command_server": "a server, which ends with this process",

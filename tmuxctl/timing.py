@@ -370,6 +370,29 @@ class FleetTiming(Value):
     finish_seconds: float = 10.0  # how long the agents of a run that is broken off may take to notice
 
 
+class GatewayTiming(Value):
+    """The connection to a gateway, and its server."""
+
+    ping_seconds: float = 2.5
+    """How often a connection asks whether the server is there. The third question without an answer ends it, so that a cut which
+    nothing tells of is known after 5 to 7.5 s."""
+    connect_seconds: float = 3.0  # how long the server may take for each step of a new connection
+    open_seconds: float = 6.0  # how long a new connection may take altogether
+    pause_seconds: float = 0.1  # the pause before it is opened again; doubled by each failure
+    rare_pause_seconds: float = 2.0  # the longest one
+    flush_seconds: float = 5.0  # how long the server may take to confirm what it was sent
+    close_seconds: float = 1.0  # the same when the connection is closed
+    store_seconds: float = 5.0  # how long the stream may take for an answer
+    reload_seconds: float = 5.0  # how long the server may take to read its configuration again
+    reload_pause_seconds: float = 0.05  # how often it is looked whether it has
+    prepare_seconds: float = 60.0  # how long a server may take to open its store and end again
+    probe_seconds: float = 3.0  # how long a question to the monitoring port, or a check, may take
+    sync_seconds: int = 5  # how often the store is synced to the disk
+    certificate_days: int = 397  # how long the server's certificate is valid
+    renewal_days: int = 60  # it is made anew by `gateway up` if it ends within this
+    authority_days: int = 3650  # how long the certificate of the authority is valid
+
+
 class AssertionTiming(Value):
     """Assertions of the pytest plugin."""
 
@@ -418,6 +441,7 @@ class Timing(Value):
     machine: MachineTiming = MachineTiming()
     fleet: FleetTiming = FleetTiming()
     sealed: SealedTiming = SealedTiming()
+    gateway: GatewayTiming = GatewayTiming()
 
 
 class Limits(Value):

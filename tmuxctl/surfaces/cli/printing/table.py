@@ -266,6 +266,29 @@ def tokens(found: Sequence[Any]) -> list[str]:
     return align(rows)
 
 
+def members(found: Sequence[Any]) -> list[str]:
+    """What `gateway ls` says: the id of each host and client, the operator's label for it, and since when."""
+    rows = [("ID", "ROLE", "NAME", "CREATED")]
+    return align([*rows, *((one.id, one.role.value, flat(one.name or "-"), flat(one.created)) for one in found)])
+
+
+def gateway(found: Any) -> list[str]:
+    """What `gateway status` says: facts of the server, then its connections."""
+    facts = [("process", str(found.process)), ("nats-server", found.version), ("since", found.since)]
+    facts += [("address", one) for one in found.urls]
+    facts += [("memory", f"{found.memory_bytes >> 20} MiB")]
+    if found.stream:
+        numbers = f", {found.stream.first} to {found.stream.last}" if found.stream.events else ""
+        facts += [("stream", f"{found.stream.events} events{numbers}, {found.stream.bytes} bytes")]
+    rows = [("ID", "ROLE", "NAME", "ADDRESS", "SENT", "RECEIVED", "WAITS")]
+    for one in found.connections:
+        sizes = (str(one.received_bytes), str(one.sent_bytes), str(one.pending_bytes))
+        rows.append(
+            (one.id or "-", one.role.value if one.role else "-", flat(one.name or "-"), flat(one.address), *sizes)
+        )
+    return [*pairs((name, flat(value)) for name, value in facts), "", *align(rows)]
+
+
 def plugin(found: Any) -> list[str]:
     """What `plugin show` says: what it is for, its facts, and its options, each with what it takes."""
     facts = [("name", found.name), ("kind", found.kind), ("order", found.order)]
@@ -406,8 +429,14 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.MachineTested: lambda found, options: checks(found.checks, options),
     results.MachineSetup: lambda found, options: steps(found.steps, options),
     results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
+    results.GatewayMembers: lambda found, options: _ids(found.members) if options.quiet else members(found.members),
+    results.GatewayStatus: lambda found, options: _ids(found.connections) if options.quiet else gateway(found),
 }
 """What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""
+
+
+def _ids(found: Sequence[Any]) -> list[str]:
+    return [one.id for one in found if one.id]
 
 
 def _names(found: Sequence[Any]) -> list[str]:
