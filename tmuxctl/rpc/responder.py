@@ -16,8 +16,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
-from tmuxctl.errors import Conflict, Denied, Failed, TmuxctlError, Unreachable, Usage
-from tmuxctl.operations import Caller, Cancellation, Operation, find, in_pieces
+from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.operations import NEW_NAME, Caller, Cancellation, Operation, find, in_pieces
 from tmuxctl.results import Pieces
 from tmuxctl.rpc.encoding import encode_any, encode_error
 from tmuxctl.rpc.records import (
@@ -294,6 +294,9 @@ class Responder:
                     reason="local_file",
                     hint="call it on the machine itself",
                 )
+        for parameter in operation.parameters:
+            if parameter.kind.target or parameter.kind.word in (NEW_NAME, "names"):
+                _refuse_addresses(call.arguments.get(parameter.name))
         return operation
 
     def _invoke(self, running: _Running, call: RemoteCall, operation: Operation, given: Mapping[str, Any]) -> Any:
@@ -404,6 +407,14 @@ def _try_send(send: Send, header: Header, body: bytes = b"") -> None:
     # what gets lost with a carrier is asked for again through the next one
     with suppress(TmuxctlError, OSError):
         send(header, body)
+
+
+def _refuse_addresses(names: Any) -> None:
+    """NotFound for a session of yet another machine: this one connects to none for others."""
+    for name in [names] if isinstance(names, str) else names or ():
+        if "/" in str(name):
+            hint = "name the machine that has it"
+            raise NotFound(f"no session {ascii(name)[:60]}", reason="no_session", hint=hint)
 
 
 def _lost_result_error() -> Unreachable:

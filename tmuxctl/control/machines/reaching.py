@@ -26,16 +26,19 @@ _connecting = threading.Lock()
 def reach_machine(machine: Machine, name: str) -> Machine:
     """The machine of this name, as this one reaches it. NotFound `no_machine` where there is none that may be reached."""
     if machine.address:
-        hint = (
-            "name the machine alone; what reaches it through another one stands in your ssh configuration (ProxyJump)"
-        )
-        raise NotFound(f"{machine.address} reaches no other machines", reason="no_machine", hint=hint)
+        raise no_further_error(machine.address)
     with _connecting:
         found = machine.reached.get(name)
         if found is None:
             entry = find_machine(name, listed_only=machine.listed_only)
             machine.reached[name] = found = _make_machine(machine, entry)
     return found
+
+
+def no_further_error(name: str) -> NotFound:
+    """The error for a machine that is named behind the machine `name`."""
+    hint = "name the machine alone; what reaches it through another one stands in your ssh configuration (ProxyJump)"
+    return NotFound(f"{name} reaches no other machines", reason="no_machine", hint=hint)
 
 
 def declare_machine(machine: Machine, entry: MachineEntry) -> None:

@@ -200,7 +200,8 @@ def several(
         inner = Call(call.request_id, call.deadline, over, call.repeated)
         try:
             if place.remote is not None:
-                asked = {**vars(wanted), "timeout": limit, "since": since, "now": now, "session": called}
+                conditions = {key: value for key, value in vars(wanted).items() if key != "unknown"}
+                asked = {**conditions, "timeout": limit, "since": since, "now": now, "session": called}
                 with under(inner):
                     ends[name] = place.remote.call("wait", asked, called, address=place.address)
                 return
