@@ -6,10 +6,13 @@ It listens at the socket, and says so with a line. All connections are those of 
 
 from __future__ import annotations
 
+import os
+import pickle
 import socket
 import sys
 import threading
 from contextlib import suppress
+from pathlib import Path
 
 from rpc.socket_carrier import read_records, write_record
 
@@ -21,7 +24,9 @@ from tmuxctl.rpc.responder import Responder
 
 def main() -> None:
     path, rights, sessions = sys.argv[1:]
-    control = Control(resident=True)
+    # what a test says of its own Control
+    given = os.environ.pop("TMUXCTL_TEST_GIVEN", None)
+    control = Control(resident=True, **(pickle.loads(Path(given).read_bytes()) if given else {}))
     access = CallerAccess(rights=tuple(rights.split(",")), sessions=tuple(sessions.split(",")), remote=True)
     responder = Responder(control, ServiceAccess(access, control))
     listening = socket.socket(socket.AF_UNIX)

@@ -41,10 +41,12 @@ from tmuxctl.value import Value
 
 
 class Patience(Value):
-    """How a call bears that nothing is heard: `seconds` until it ends, whether it `changes` something, and whether it may be sent
-    again though it may have come before (`repeatable`). `write_id` is told where its outcome is unknown."""
+    """How a call bears that nothing is heard: `seconds` until it ends, or at once where it does not wait (`waits`) and the machine
+    cannot be reached; whether it `changes` something, and whether it may be carried out again (`repeatable`), as it does so once by
+    itself. `write_id` is told where its outcome is unknown."""
 
     seconds: float
+    waits: bool
     changes: bool
     repeatable: bool
     write_id: str
@@ -63,7 +65,9 @@ class _Pending:
         self.ready: deque[tuple[Header, bytes]] = deque()
         self.taken = self.is_over = False
         self.failed: TmuxctlError | None = None
-        self.sent = self.repeatable = False
+        self.repeatable = False
+        self.sent: float | None = None
+        """When the first record of it was sent."""
         self.began = self.heard = time.monotonic()
         self.beat = self.moved = self.began
 
@@ -78,7 +82,9 @@ class _Pending:
             self.heard = time.monotonic()
             if header.get("v") not in VERSIONS:
                 self.failed = other_version_error(header.get("v"))
-            elif header.get("type") == "failed":
+                self.changed.notify_all()
+                return
+            if header.get("type") == "failed":
                 self.failed = decode_error(_parse(body))
             elif header.get("type") in ("taken", "reply"):
                 self.taken = True
@@ -169,7 +175,7 @@ class Client:
             hint="is it switched on, is the network there, and does tmuxctl run there?",
             machine=self.machine,
         )
-        return self.unknown_error(patience) if patience.changes and pending.sent else why
+        return self.unknown_error(patience) if patience.changes and pending.sent is not None else why
 
     def unknown_error(self, patience: Patience) -> Unreachable:
         """The error for a call that may have changed something there."""
@@ -233,7 +239,7 @@ class Client:
         try:
             self._reach()
         except TmuxctlError:
-            if patience.seconds <= self.timing.silence_seconds:
+            if not patience.waits:
                 self._forget(pending)
                 raise
         self._send_call(pending)
@@ -248,10 +254,13 @@ class Client:
                 "parts": len(pending.parts),
                 "window": pending.window,
                 "digest": pending.digest,
+                "repeatable": pending.repeatable,
+                "age": 0.0 if pending.sent is None else round(time.monotonic() - pending.sent, 3),
             }
+            sent = time.monotonic()
             if not self._try_send(header, body):
                 return
-            pending.sent = True
+            pending.sent = pending.sent or sent
 
     def ask_on(self, pending: _Pending, *, again: bool = False) -> None:
         with pending.changed:
@@ -378,9 +387,8 @@ class _Answer:
 
     def _is_over_patience(self) -> bool:
         """Whether nothing was heard for too long; for a call that does not wait, a machine that is not reached is enough."""
-        hasty = self.patience.seconds <= self.client.timing.silence_seconds
         silent = time.monotonic() - self.pending.heard
-        return silent > self.patience.seconds or (hasty and self.client.broken is not None)
+        return silent > self.patience.seconds or (not self.patience.waits and self.client.broken is not None)
 
     def wake(self) -> None:
         """Have the caller look whether it is cancelled."""

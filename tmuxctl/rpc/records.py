@@ -4,8 +4,9 @@ A carrier may lose, repeat, delay and reorder records, and may be cut and made a
 each record that answers it a number, and the caller asks again for what does not come. Nothing else is relied on.
 
     from the caller
-    call      id, part, parts, window, digest; body: a part of the call as JSON (see `pack_call`); `digest` is the same for the
-              same call alone
+    call      id, part, parts, window, digest, age, repeatable; body: a part of the call as JSON (see `pack_call`). `digest` is
+              the same for the same call alone. `age` are the seconds since it was first sent: a machine whose process is younger
+              does not know whether an earlier one carried it out, and does so only if it is `repeatable`
     more      id, next, window, again: what is before number `next` has come, and what is before `window` may be sent;
               `again`: what was sent from `next` on is asked for again
     cancel    id: the caller has given up

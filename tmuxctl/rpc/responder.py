@@ -186,6 +186,9 @@ class Responder:
         if len(body) > BODY_MOST:
             raise ValueError("a body that is too long")
         self._tidy()
+        if self._may_be_known_to_another(call_id, header):
+            self._send_unknown(call_id, send)
+            return
         with self._lock:
             if call_id in self._forgotten:
                 call = None
@@ -225,6 +228,18 @@ class Responder:
         ):
             self._forget(call)
 
+    def _may_be_known_to_another(self, call_id: str, header: Header) -> bool:
+        """Whether a process before this one may have begun with the call, which would then be carried out twice."""
+        age = header.get("age")
+        if isinstance(age, bool) or not isinstance(age, (int, float)) or not age >= 0:
+            raise ValueError("no age")
+        known = call_id in self._calls or header.get("repeatable") is True
+        return not known and age > time.monotonic() - self.began
+
+    def _send_unknown(self, call_id: str, send: Send) -> None:
+        seconds = round(time.monotonic() - self.began, 3)
+        _try_send(send, {"v": VERSION, "type": "unknown", "id": call_id, "seconds": seconds})
+
     def _claim(self, call: _Running) -> bool:
         """Whether it is to this thread to carry the call out, which has come whole."""
         with call.changed:
@@ -238,8 +253,7 @@ class Responder:
             if forgotten:
                 self._send_error(call_id, send, _lost_result_error())
                 return
-            seconds = round(time.monotonic() - self.began, 3)
-            _try_send(send, {"v": VERSION, "type": "unknown", "id": call_id, "seconds": seconds})
+            self._send_unknown(call_id, send)
             return
         call.send, call.heard = send, time.monotonic()
         call.acknowledge(number_of(header, "next"), number_of(header, "window"), header.get("again") is True)

@@ -35,8 +35,8 @@ WRITE_ID = "id"
 WRITES_WITH_ID = ("send", "keys", "ask", "tell")
 """Operations that have it; to `decide` it names a question."""
 
-LATER = 5.0
-"""Seconds that an answer may be on its way behind the end of the time that a call has."""
+WAITING = ("ask", "batch", "exec", "run", "wait", "watch")
+"""Operations that wait by themselves; others do where that is asked for."""
 
 
 class RemoteOperations:
@@ -85,18 +85,20 @@ class RemoteOperations:
             secret=secret,
             input=read,
         )
-        patience = Patience(self._patience(operation, arguments, seconds), changes, own_id, request_id)
+        wanted = self._waiting_seconds(operation, arguments, seconds)
+        silence = self.timing.silence_seconds
+        patience = Patience(silence + wanted, wanted > 0, changes, own_id, request_id)
         # what does a repeated write once by itself is asked anew: it may have more to say by now
         call_id = request_id if changes and call.repeated and not own_id else None
         return self.client.call(remote_call, classes_of(self.service, name), patience, call_id=call_id)
 
-    def _patience(self, operation: Operation, arguments: Mapping[str, Any], left: float | None) -> float:
-        """How many seconds the call bears to hear nothing."""
-        timing = self.timing
-        waits = any(parameter.name == "timeout" for parameter in operation.parameters)
-        wanted = arguments.get("timeout", timing.heal_seconds) if waits or operation.meta.streams else 0.0
-        bounded = min(float(wanted), timing.heal_seconds, timing.heal_seconds if left is None else left)
-        return max(timing.silence_seconds, bounded + LATER)
+    def _waiting_seconds(self, operation: Operation, arguments: Mapping[str, Any], left: float | None) -> float:
+        """How many seconds the call waits by itself, as far as it bears to hear nothing; 0 for one that does not wait."""
+        waits = operation.name in WAITING
+        if not waits and not any(arguments.get(name) for name in ("follow", "wait", "wait_text", "timeout")):
+            return 0.0
+        wanted = float(arguments.get("timeout", self.timing.heal_seconds))
+        return min(wanted, self.timing.heal_seconds, self.timing.heal_seconds if left is None else left)
 
 
 def make_remote_machine(here: Machine, entry: MachineEntry) -> Machine:
