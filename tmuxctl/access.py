@@ -242,7 +242,7 @@ def _refuse_local(access: CallerAccess, operation: Operation, parameter: Paramet
 
 
 class ServiceAccess(Value):
-    """What a caller from another machine may with the operations of a service: `rpc.responder.Access`."""
+    """What a caller from another machine may with the operations of a service: `rpc.responder.CallAccess`."""
 
     access: CallerAccess
     control: Control

@@ -105,8 +105,8 @@ def _reach_first(function: F, right: str) -> F:
     def reaching(service: Any, *arguments: Any, **options: Any) -> Any:
         if not hasattr(service, "reach"):
             return function(service, *arguments, **options)
-        if service.remote is not None:
-            return service.remote.call(function.__name__, _name_arguments(function, arguments, options))
+        if service.machine.remote is not None:
+            return service.machine.remote.call(function.__name__, _name_arguments(function, arguments, options))
         name, new = _session_argument(function)
         if arguments and name == MACHINE:
             arguments, options = arguments[1:], {**options, MACHINE: arguments[0]}
@@ -125,9 +125,9 @@ def _reach_first(function: F, right: str) -> F:
                 options = {**options, name: session}
         if reached is service:
             return function(service, *arguments, **options)
-        if reached.remote is not None:
+        if reached.machine.remote is not None:
             named = _name_arguments(function, arguments, options)
-            return reached.remote.call(function.__name__, named, session, address=reached.machine.address)
+            return reached.machine.remote.call(function.__name__, named, session, address=reached.machine.address)
         # a call that waits is as patient with a connection as it is itself
         patience = options.get("timeout") if "timeout" in function.__annotations__ else 0.0
         return reached.carry_out(

@@ -15,6 +15,7 @@ from rpc.socket_carrier import Weather
 
 from tmuxctl.control import Control
 from tmuxctl.control.machines import remote
+from tmuxctl.control.machines.remote import RemoteOperations
 from tmuxctl.machines import MachineEntry
 from tmuxctl.rpc.records import Connect
 from tmuxctl.timing import TIMING, RpcTiming
@@ -56,6 +57,13 @@ class Host:
             assert self.process.stdout
             self.process.stdout.close()
             self.process = None
+
+
+def operations_of(control: Control, name: str = "far") -> RemoteOperations:
+    """The operations of a machine that was reached."""
+    found = control.machine.reached[name].remote
+    assert isinstance(found, RemoteOperations)
+    return found
 
 
 @pytest.fixture

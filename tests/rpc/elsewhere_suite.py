@@ -19,7 +19,7 @@ from rpc import socket_carrier
 
 from tmuxctl.control import Control
 from tmuxctl.control.machines.remote import RemoteOperations
-from tmuxctl.rpc.client import Client
+from tmuxctl.rpc.client import CallClient
 from tmuxctl.rpc.records import Carrier, Receive
 
 TESTS = Path(__file__).resolve().parent.parent
@@ -36,17 +36,6 @@ REFUSED: dict[str, str] = {}
 """Tests that cannot hold there, by the beginning of their ids in tests/, and why."""
 
 
-class ElsewhereControl(Control):
-    """The operations of another process on the tmux server of this one."""
-
-    there: RemoteOperations
-
-    @property
-    def remote(self) -> RemoteOperations:
-        """That process."""
-        return self.there
-
-
 class ElsewhereSuite:
     """The processes of one test."""
 
@@ -60,7 +49,7 @@ class ElsewhereSuite:
             if test.removeprefix("tests/").startswith(beginning):
                 pytest.skip(f"not elsewhere: {reason}")
 
-    def control(self, **given: Any) -> ElsewhereControl:
+    def control(self, **given: Any) -> Control:
         """One more process's operations."""
         path = f"{self.folder.name}/{len(os.listdir(self.folder.name))}"
         try:
@@ -76,9 +65,10 @@ class ElsewhereSuite:
                 self._start(path)
             return socket_carrier.SocketCarrier(path, receive, lost)
 
-        control = ElsewhereControl(**given)
+        control = Control(**given)
         timing = control.machine.timing.rpc
-        control.there = RemoteOperations("elsewhere", Client("elsewhere", connect, timing=timing), Control, timing)
+        client = CallClient("elsewhere", connect, timing=timing)
+        control.machine.remote = RemoteOperations("elsewhere", client, Control, timing)
         return control
 
     def _start(self, path: str) -> None:

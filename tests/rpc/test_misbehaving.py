@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rpc.conftest import QUICK, Host
+from rpc.conftest import QUICK, Host, operations_of
 from rpc.socket_carrier import Weather, read_records, write_record
 
 from tmuxctl.control import Control
@@ -128,7 +128,7 @@ def test_a_wait_outlives_a_silence_that_it_has_time_for(far: Control, weather: W
     weather.silent = True
     timer = threading.Timer(2.0, lambda: setattr(weather, "silent", False))
     timer.start()
-    assert far.wait("far/sh", text="^now$", timeout=30.0).matched  # type: ignore[union-attr]
+    assert far.wait("far/sh", text="^now$", timeout=30.0).matched
 
 
 def test_the_end_of_the_machines_process_is_told(host: Host, far: Control) -> None:
@@ -325,8 +325,7 @@ def test_records_that_nobody_asked_for_take_no_room(
         kept: list[int] = []
 
         def look() -> None:
-            remote = far.machine.reached["far"].remote
-            assert remote
+            remote = operations_of(far)
             for pending in list(remote.client._pending.values()):
                 kept.append(len(pending.early) + len(pending.ready))
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rpc.conftest import Host
+from rpc.conftest import Host, operations_of
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied, Exited, NotFound, TmuxctlError, Usage
@@ -147,7 +147,7 @@ def test_a_wait_for_one_of_several_machines_ends_with_the_first(far: Control) ->
     far.new("far/there", ("sh",))
     far.send("far/there", b"sleep 0.2; echo now")
     waits = far.wait(any=("here", "far/there"), text="^now$", timeout=15.0)
-    assert [one.session for one in waits.waits] == ["far/there"]  # type: ignore[union-attr]
+    assert [one.session for one in waits.waits] == ["far/there"]
 
 
 def test_nothing_is_killed_if_one_of_several_is_not_there(far: Control) -> None:
@@ -166,7 +166,7 @@ def test_a_secret_is_typed_there(far: Control, monkeypatch: pytest.MonkeyPatch) 
     )
     far.wait("far/sh", input=True, timeout=10.0)
     far.decide("far/sh", secret_from_env="PW")
-    assert far.wait("far/sh", text="<hunter2>", timeout=10.0).matched  # type: ignore[union-attr]
+    assert far.wait("far/sh", text="<hunter2>", timeout=10.0).matched
 
 
 def test_files_of_the_caller_are_read_here(far: Control, place: Path) -> None:
@@ -182,7 +182,7 @@ def test_bytes_arrive_as_they_are(far: Control) -> None:
     far.new("far/cat", ("sh", "-c", "stty raw -echo; exec od -An -tx1"), wait=False)
     far.wait("far/cat", settle=0.3, timeout=5.0)
     far.send("far/cat", b"\xff\xfe\x01" + b"a" * 13, enter=False)
-    assert far.wait("far/cat", text="ff fe 01 61", timeout=10.0).matched  # type: ignore[union-attr]
+    assert far.wait("far/cat", text="ff fe 01 61", timeout=10.0).matched
 
 
 def test_what_is_cancelled_here_ends_there(far: Control, until: Callable[..., Any]) -> None:
@@ -198,8 +198,7 @@ def test_what_is_cancelled_here_ends_there(far: Control, until: Callable[..., An
 
     thread = threading.Thread(target=wait)
     thread.start()
-    remote = far.machine.reached["far"].remote
-    assert remote
+    remote = operations_of(far)
     until(lambda: remote.client._pending)
     cancelled.set()
     thread.join(10)
@@ -215,7 +214,7 @@ def test_a_batch_is_cancelled(far: Control) -> None:
     steps = [{"send": "echo hi"}, {"wait": {"text": "never"}}]
     with pytest.raises(Cancelled):
         far.call("batch", {"session": "far/sh", "steps": steps}, cancelled=cancelled)
-    assert "hi" in far.read("far/sh").text  # type: ignore[union-attr]
+    assert "hi" in far.read("far/sh").text
 
 
 def test_rights_are_decided_there(start_host: Callable[..., Host], reach: Callable[..., Control]) -> None:
@@ -252,8 +251,7 @@ def test_a_caller_reaches_no_session_but_its_own(
         with pytest.raises(NotFound) as caught:
             call()
         assert caught.value.reason == "no_session"
-    remote = far.machine.reached["far"].remote
-    assert remote
+    remote = operations_of(far)
     for operation, arguments in (
         ("kill", {"all": True}),
         ("prune", {}),
@@ -287,8 +285,7 @@ def test_what_concerns_the_machine_itself_is_refused(
     far: Control, operation: str, arguments: dict[str, Any], reason: str
 ) -> None:
     far.ls("far")
-    remote = far.machine.reached["far"].remote
-    assert remote
+    remote = operations_of(far)
     with pytest.raises(Denied) as caught:
         remote.call(operation, arguments)
     assert caught.value.reason == reason
@@ -296,8 +293,7 @@ def test_what_concerns_the_machine_itself_is_refused(
 
 def test_an_operation_that_there_is_not_is_told(far: Control) -> None:
     far.ls("far")
-    remote = far.machine.reached["far"].remote
-    assert remote
+    remote = operations_of(far)
     with pytest.raises(Usage):
         remote.call("ls", {"nonsense": 1})
 
@@ -369,7 +365,7 @@ def test_an_end_of_a_program_is_told(far: Control) -> None:
     far.new("far/sh", ("sh",))
     far.send("far/sh", b"exit 3")
     waited = far.wait("far/sh", exit=True, timeout=10.0)
-    assert waited.exit_status == 3  # type: ignore[union-attr]
+    assert waited.exit_status == 3
     with pytest.raises((Exited, Conflict)):
         far.send("far/sh", b"x")
 

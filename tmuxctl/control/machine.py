@@ -13,12 +13,12 @@ from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.config import Settings
-    from tmuxctl.control.machines.remote import RemoteOperations
     from tmuxctl.evidence import Look
     from tmuxctl.machines import MachineEntry
     from tmuxctl.model import Session, State
     from tmuxctl.plugin_machine import PluginMachine
     from tmuxctl.program_profile import Profile
+    from tmuxctl.rpc.records import OperationsElsewhere
     from tmuxctl.terminal.tmux.lease import LeaseHolder
     from tmuxctl.terminal.tmux.server import Pane
     from tmuxctl.transport.base import Transport, Watched
@@ -69,7 +69,7 @@ class Machine:
         clock: Clock = CLOCK,
         address: str = "",
         entry: MachineEntry | None = None,
-        remote: RemoteOperations | None = None,
+        remote: OperationsElsewhere | None = None,
         service: type | None = None,
     ) -> None:
         self.transport, self.io = transport, io or PaneIO(transport)

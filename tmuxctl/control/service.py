@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from tmuxctl import results
     from tmuxctl.config import Settings
     from tmuxctl.control.input.sending import Typed
-    from tmuxctl.control.machines.remote import RemoteOperations
     from tmuxctl.model import Session
     from tmuxctl.operations import Caller, Operation
     from tmuxctl.transport.base import Transport
@@ -160,11 +159,6 @@ class Control:
         machine, and to no session of it."""
         machine, name = reach(self.machine, session)
         return (self if machine is self.machine else Control.of(machine)), name
-
-    @property
-    def remote(self) -> RemoteOperations | None:
-        """The operations of the tmuxctl that has the sessions, where that is another one: each is done there, by its name."""
-        return self.machine.remote
 
     def carry_out(
         self,

@@ -105,7 +105,7 @@ class _Pending:
             self.changed.notify_all()
 
 
-class Client:
+class CallClient:
     """The operations of one machine. `connect` makes the carrier, at the first call and whenever one broke."""
 
     def __init__(self, machine: str, connect: Connect, *, timing: RpcTiming = TIMING.rpc) -> None:
@@ -129,7 +129,7 @@ class Client:
         """
         raw = bool(call.arguments.get("raw")) or call.operation == "batch"
         pending = _Pending(call_id or os.urandom(8).hex(), list(split_body(pack_call(call))), call.digest)
-        answer = _Answer(self, pending, allowed, patience, raw)
+        answer = _AnswerReader(self, pending, allowed, patience, raw)
         self._begin(pending, patience)
         current().wake_by(answer.wake)
         try:
@@ -330,12 +330,12 @@ class Client:
             carrier.close()
 
 
-class _Answer:
+class _AnswerReader:
     """What a machine answers to one call, in the thread of its caller."""
 
     def __init__(
         self,
-        client: Client,
+        client: CallClient,
         pending: _Pending,
         allowed: Mapping[str, type[Value]],
         patience: Patience,
@@ -405,7 +405,7 @@ class _Answer:
 class _Stream(Iterator[Any]):
     """What an operation yields there, one by one. It ends there when it is closed here, or forgotten."""
 
-    def __init__(self, answer: _Answer) -> None:
+    def __init__(self, answer: _AnswerReader) -> None:
         self._answer = answer
 
     def __next__(self) -> Any:

@@ -75,6 +75,16 @@ Connect = Callable[[Receive, Callable[[], None]], Carrier]
 TmuxctlError where the machine cannot be reached."""
 
 
+class OperationsElsewhere(Protocol):
+    """The operations of a machine whose own tmuxctl carries them out."""
+
+    def call(self, operation: str, arguments: Mapping[str, Any], session: str = "", *, address: str = "") -> Any:
+        """Carry an operation out there: `control.machines.remote.RemoteOperations.call`."""
+
+    def close(self) -> None:
+        """End the connection, and the calls that are under way."""
+
+
 class RemoteCall(Value):
     """What is called: an operation with plain arguments; those that are bytes, by their names; the seconds that are left, None for
     no limit; an id by which a repeated write happens once; what narrows the rights that the caller has anyway; and `pieces` as

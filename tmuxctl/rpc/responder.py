@@ -55,7 +55,7 @@ OWN_PARAMETERS = ("secret_from_env", SECRET_PARAMETER, "fix", INPUT_PARAMETER, "
 """Parameters that mean something of the machine that a call is made on."""
 
 
-class Access(Protocol):
+class CallAccess(Protocol):
     """What a caller may."""
 
     @property
@@ -142,7 +142,7 @@ class Responder:
     def __init__(
         self,
         service: Any,
-        access: Access,
+        access: CallAccess,
         *,
         limits: ResponderLimits = LIMITS,
         timing: RpcTiming = TIMING.rpc,

@@ -16,7 +16,7 @@ from tmuxctl.control.machine import Machine
 from tmuxctl.control.machines import addresses
 from tmuxctl.errors import Failed, Usage
 from tmuxctl.operations import RIGHTS, Operation, current, find
-from tmuxctl.rpc.client import Client, Patience
+from tmuxctl.rpc.client import CallClient, Patience
 from tmuxctl.rpc.encoding import classes_of
 from tmuxctl.rpc.records import Connect, RemoteCall
 from tmuxctl.terminal.input import paste
@@ -42,7 +42,7 @@ WAITING = ("ask", "batch", "exec", "run", "wait", "watch")
 class RemoteOperations:
     """The operations of one machine, by name. Nothing is reached before the first."""
 
-    def __init__(self, name: str, client: Client, service: type, timing: RpcTiming) -> None:
+    def __init__(self, name: str, client: CallClient, service: type, timing: RpcTiming) -> None:
         self.name, self.client, self.service, self.timing = name, client, service, timing
 
     def call(self, operation: str, arguments: Mapping[str, Any], session: str = "", *, address: str = "") -> Any:
@@ -106,7 +106,7 @@ def make_remote_machine(here: Machine, entry: MachineEntry) -> Machine:
     timing, service = here.timing.rpc, here.service
     if service is None:
         raise operations_only_error(entry.name)
-    client = Client(entry.name, find_carrier("gateway")(entry), timing=timing)
+    client = CallClient(entry.name, find_carrier("gateway")(entry), timing=timing)
     remote = RemoteOperations(entry.name, client, service, timing)
     transport: Any = OperationsOnly(entry.name, remote, here.transport.socket)
     return Machine(
