@@ -499,7 +499,7 @@ class Doctor(Value):
 
 class MachineLine(Value):
     """One machine: its name, where it comes from (`machines.toml`, `ssh config`), what ssh is told or the command that takes its
-    place, and the tmux and the socket that are used there (None: the same as here)."""
+    place, and the tmux and the socket that are used there (None: the same as here); `gateway` is its id behind a gateway."""
 
     name: str
     source: str
@@ -507,6 +507,7 @@ class MachineLine(Value):
     command: tuple[str, ...]
     tmux: str
     socket: str | None
+    gateway: str | None = None
 
 
 class Machines(Value):

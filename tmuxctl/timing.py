@@ -362,6 +362,19 @@ class MachineTiming(Value):
     """How long a package manager there may take."""
 
 
+class RpcTiming(Value):
+    """Operations carried out by a tmuxctl on another machine."""
+
+    beat_seconds: float = 1.0
+    """How often each end of a call that goes on hears of the other, and what got lost is asked for again."""
+    gap_seconds: float = 0.1  # how long a record may be behind a later one before it counts as lost
+    step_seconds: float = 0.5  # how often a call that waits looks whether it is cancelled
+    silence_seconds: float = 10.0  # how long nothing is heard from a machine before a call that does not wait ends
+    heal_seconds: float = 60.0  # the same for a call that waits without a limit
+    lost_seconds: float = 120.0  # how long a machine goes on reading for a caller that it hears nothing of
+    kept_seconds: float = 600.0  # how long a machine keeps the result of a call that changed something
+
+
 class FleetTiming(Value):
     """Runs of connector files."""
 
@@ -439,6 +452,7 @@ class Timing(Value):
     command_server: CommandServerTiming = CommandServerTiming()
     assertion: AssertionTiming = AssertionTiming()
     machine: MachineTiming = MachineTiming()
+    rpc: RpcTiming = RpcTiming()
     fleet: FleetTiming = FleetTiming()
     sealed: SealedTiming = SealedTiming()
     gateway: GatewayTiming = GatewayTiming()

@@ -373,7 +373,13 @@ def _quoted(word: str) -> str:
 
 def machines(found: Sequence[results.MachineLine]) -> list[str]:
     """What `machine ls` says: each machine, how it is reached, and where that is written."""
-    return align([(one.name, command(one.command) if one.command else f"ssh {one.ssh}", one.source) for one in found])
+    return align([(one.name, _way_to(one), one.source) for one in found])
+
+
+def _way_to(machine: results.MachineLine) -> str:
+    if machine.gateway:
+        return f"gateway {machine.gateway}"
+    return command(machine.command) if machine.command else f"ssh {machine.ssh}"
 
 
 def _value(value: Any, *, empty: str = "-") -> str:

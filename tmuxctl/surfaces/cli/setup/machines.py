@@ -211,4 +211,4 @@ def _split(command: str) -> tuple[str, ...]:
 def _to_line(entry: MachineEntry) -> MachineLine:
     from tmuxctl.results import MachineLine
 
-    return MachineLine(entry.name, entry.source, entry.ssh, entry.command, entry.tmux, entry.socket)
+    return MachineLine(entry.name, entry.source, entry.ssh, entry.command, entry.tmux, entry.socket, entry.gateway)

@@ -1,4 +1,4 @@
-"""What a caller of the server may: rights, the sessions that are meant by its token, and nothing that names files here."""
+"""What a caller from elsewhere may: rights, the sessions that are meant by its token, and nothing that names files here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tmuxctl import plugin
 from tmuxctl.errors import Denied, NotFound, Unreachable
 from tmuxctl.machines import MACHINE
 from tmuxctl.operations import RIGHTS, Operation, Parameter, find
-from tmuxctl.value import Value
+from tmuxctl.results import Sessions
+from tmuxctl.value import Value, changed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -238,3 +239,25 @@ def _refuse_local(access: CallerAccess, operation: Operation, parameter: Paramet
             reason="local_file",
             hint="call it there: over the server's Unix socket",
         )
+
+
+class ServiceAccess(Value):
+    """What a caller from another machine may with the operations of a service: `rpc.responder.CallAccess`."""
+
+    access: CallerAccess
+    control: Control
+
+    @property
+    def rights(self) -> tuple[str, ...]:
+        """Of operations.RIGHTS, those it has."""
+        return self.access.rights
+
+    def check(self, operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with which it may call the operation: `check_arguments`."""
+        return check_arguments(self.access, operation, arguments, self.control)
+
+    def select(self, result: Any) -> Any:
+        """What of a result it may know: of a list of sessions those that it is for."""
+        if isinstance(result, Sessions):
+            return changed(result, sessions=self.access.select(result.sessions))
+        return result
