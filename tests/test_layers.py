@@ -75,7 +75,12 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("service",),
     ),
     "fleet": (("connector",), ("files", "rules"), ("running",), ("teams",)),
-    "gateway": (("subjects",), ("credentials", "nats_client"), ("connection",), ("server", "spool")),
+    "gateway": (
+        ("subjects",),
+        ("credentials", "messages", "nats_client"),
+        ("connection",),
+        ("carrier", "host", "pairing", "server", "spool"),
+    ),
     "surfaces.cli": (
         ("attaching", "editing", "ending", "kept_code", "printing"),
         ("words",),

@@ -1083,6 +1083,17 @@ class GatewayRemoved(Value):
     loaded: bool
 
 
+class GatewayPairing(Value):
+    """Two machines that know each other's keys now: what the other one is called here, the id of a host (None: it is a client), the
+    fingerprint of its key, and what the client may there with which sessions."""
+
+    name: str
+    host: str | None
+    fingerprint: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+
+
 class GatewayConnection(Value):
     """A connection to the gateway: of which host or client, from which address, since when, how much it sent and was sent, and
     how many bytes wait for it."""

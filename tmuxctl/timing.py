@@ -396,6 +396,10 @@ class GatewayTiming(Value):
     flush_seconds: float = 5.0  # how long the server may take to confirm what it was sent
     close_seconds: float = 1.0  # the same when the connection is closed
     store_seconds: float = 5.0  # how long the stream may take for an answer
+    reach_seconds: float = 8.0  # how long a client waits for a connection; a host says after that why it has none
+    handshake_seconds: float = 3.0  # how long a host may take to answer a handshake, which is tried three times
+    pairing_seconds: float = 15.0  # the same for a message of a pairing
+    unconfirmed_seconds: float = 30.0  # how long a host keeps a channel whose client has sent nothing through it
     reload_seconds: float = 5.0  # how long the server may take to read its configuration again
     reload_pause_seconds: float = 0.05  # how often it is looked whether it has
     prepare_seconds: float = 60.0  # how long a server may take to open its store and end again

@@ -8,23 +8,28 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-from tmuxctl.errors import Failed
+from tmuxctl.errors import Usage
 from tmuxctl.model import parse_address
-from tmuxctl.operations import TEXT, FileName, ValueKind, set_up
-from tmuxctl.results import Doctor, GatewayKey, GatewayMember, GatewayMembers, GatewayRemoved, GatewayStatus
+from tmuxctl.operations import RIGHTS, TEXT, FileName, ValueKind, set_up
+from tmuxctl.results import (
+    Doctor,
+    GatewayKey,
+    GatewayMember,
+    GatewayMembers,
+    GatewayPairing,
+    GatewayRemoved,
+    GatewayStatus,
+)
+from tmuxctl.surfaces.cli.commands.extras import load_gateway
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
-from tmuxctl.surfaces.cli.printing.output import note, write
+from tmuxctl.surfaces.cli.printing.output import note, tell, write
 from tmuxctl.vocabulary import GatewayRole
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from tmuxctl.gateway.credentials import Credentials
     from tmuxctl.gateway.server.certificates import ServerCertificate
     from tmuxctl.gateway.server.members import Members
     from tmuxctl.gateway.server.settings import GatewayFiles
-
-EXTRA = ("cryptography", "nats", "nkeys", "nacl")
 
 STANDARD_OUTPUT = "-"
 
@@ -37,21 +42,6 @@ Words = Annotated[
     tuple[str, ...],
     ValueKind("text", {"type": "array", "items": {"type": "string"}}, lambda value: tuple(value)),
 ]
-
-
-def _load(name: str) -> ModuleType:
-    """A module of the gateway's server; Failed `no_gateway_extra` where the extra is not installed."""
-    from importlib import import_module
-
-    try:
-        return import_module(f"tmuxctl.gateway.server.{name}")
-    except ModuleNotFoundError as error:
-        # the one-file form has none
-        missing = error.name or ""
-        if missing.partition(".")[0] not in EXTRA and not missing.startswith("tmuxctl.gateway"):
-            raise
-        hint = "install the extra: pip install 'tmux-control-plane[gateway]'"
-        raise Failed("the gateway is not installed", reason="no_gateway_extra", hint=hint) from None
 
 
 class GatewayOperations(CommandLineOperations):
@@ -87,7 +77,7 @@ class GatewayOperations(CommandLineOperations):
 
         What it is told is kept for the next time. It needs the extra `gateway`: pip install 'tmux-control-plane[gateway]'.
         """
-        running, settings = _load("running"), _load("settings")
+        running, settings = load_gateway("server.running"), load_gateway("server.settings")
         files = settings.GatewayFiles()
         made = settings.make_settings(
             files,
@@ -142,7 +132,7 @@ class GatewayOperations(CommandLineOperations):
     @set_up(right="kill", examples=("gateway remove k5wq7hl2mzt3ybvn",))
     def gateway_remove(self, id: MemberId) -> GatewayRemoved:
         """Remove a host or client. Its key ends at once, and so does its connection."""
-        running, files = _load("running"), self._files()
+        running, files = load_gateway("server.running"), self._files()
         with files.locked():
             gone = self._members(files).remove(id)
             loaded = running.reload(files)
@@ -159,7 +149,7 @@ class GatewayOperations(CommandLineOperations):
     @set_up(right="read", examples=("gateway status", "gateway status --json"))
     def gateway_status(self) -> GatewayStatus:
         """Print who is connected, by id, how much of the events is stored, and what the server needs of memory."""
-        found: GatewayStatus = _load("status").look(self._files())
+        found: GatewayStatus = load_gateway("server.status").look(self._files())
         return found
 
     @set_up(right="read", examples=("gateway doctor", "gateway doctor --credentials gateway.json"))
@@ -171,15 +161,51 @@ class GatewayOperations(CommandLineOperations):
         ] = None,
     ) -> Doctor:
         """Check the gateway of this machine: server, files, certificate, clock, ports. Each line that fails says what to do."""
-        checks = _load("checks")
+        checks = load_gateway("server.checks")
         found: Doctor = (
             checks.examine_gateway(self._files()) if credentials is None else checks.examine_credentials(credentials)
         )
         return found
 
+    @set_up(
+        right="kill",
+        examples=(
+            "gateway pair laptop --credentials host.json",
+            "gateway pair ci --credentials host.json --right read --only 'build-*'",
+        ),
+    )
+    def gateway_pair(
+        self,
+        name: Annotated[str, "what the client is called in authorized_clients"],
+        *,
+        credentials: Annotated[FileName | None, "this host's credentials, as for `serve --gateway`"] = None,
+        right: Annotated[Words, "what the client may: read, write, create, kill; default: all"] = (),
+        only: Annotated[Words, "the sessions that are meant, as a pattern like 'build-*'; default: all"] = (),
+    ) -> GatewayPairing:
+        """Let one client in, on the host: print a code, and wait until the client has used it.
+
+        On the client `tmuxctl machine pair NAME ID` asks for the code. Both then know the other's key, and the gateway learns
+        neither the code nor a key. A code is good for one attempt, within five minutes. A client that may write to a shell may do
+        all that you may. The line of a client in authorized_clients says what it may; without the line it is refused at once.
+        """
+        pairing, carrier = load_gateway("pairing"), load_gateway("carrier")
+        from tmuxctl.gateway.credentials import read_credentials
+        from tmuxctl.sealed.keys import fingerprint
+
+        if credentials is None:
+            hint = "the file that `tmuxctl gateway add-host` wrote: --credentials FILE"
+            raise Usage("there are no credentials of a host", reason="missing", hint=hint)
+        own = carrier.check_role(read_credentials(credentials), GatewayRole.HOST, credentials)
+
+        def show(code: str) -> None:
+            tell(f"code: {code}\non the client: tmuxctl machine pair NAME {own.id}")
+
+        client = pairing.let_client_in(own, name, right or RIGHTS, only or ("*",), show)
+        return GatewayPairing(client.name, None, fingerprint(client.key), client.rights, client.sessions)
+
     def _give_key(self, make: Callable[[Members], Credentials], out: str | None) -> GatewayKey:
         """Make a key, write its credentials, and have the server take it. What could not be written lets nothing in."""
-        running, files = _load("running"), self._files()
+        running, files = load_gateway("server.running"), self._files()
         from tmuxctl.gateway.credentials import write_credentials
 
         with files.locked():
@@ -202,9 +228,9 @@ class GatewayOperations(CommandLineOperations):
         return GatewayKey(made.id, made.role, None if path is None else os.path.abspath(path), loaded, text)
 
     def _files(self) -> GatewayFiles:
-        found: GatewayFiles = _load("settings").GatewayFiles()
+        found: GatewayFiles = load_gateway("server.settings").GatewayFiles()
         return found
 
     def _members(self, files: GatewayFiles) -> Members:
-        found: Members = _load("members").Members(files)
+        found: Members = load_gateway("server.members").Members(files)
         return found

@@ -599,6 +599,15 @@ class Printer:
     def print_gateway_removed(self, result: Any) -> None:
         self._note(f"{result.role} {result.id} may not connect any more")
 
+    @prints(results.GatewayPairing)
+    def print_gateway_pairing(self, result: Any) -> None:
+        if self.options.quiet:
+            self._lines(result.name)
+            return
+        self._lines(f"{result.name}  {result.fingerprint}  {','.join(result.rights)}  {','.join(result.sessions)}")
+        if result.host is not None:
+            self._note(f"list its sessions: tmuxctl ls --machine {result.name}")
+
     @prints(results.DenyList, results.SkillFolder)
     def print_json(self, result: Any) -> None:
         import json
