@@ -10,7 +10,9 @@ from pathlib import Path
 
 from gateway.gateway_site import GatewaySite, until
 
+from tmuxctl.gateway.carrier import client_credentials_path
 from tmuxctl.gateway.credentials import write_credentials
+from tmuxctl.sealed.trust import KnownMachines
 
 TMUXCTL = (sys.executable, "-m", "tmuxctl")
 
@@ -49,7 +51,13 @@ class JoinedHost:
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A run of tmuxctl on it."""
         return subprocess.run(
-            [*TMUXCTL, *words], env=self.environment, cwd=self.home, capture_output=True, text=True, timeout=60, check=False
+            [*TMUXCTL, *words],
+            env=self.environment,
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
 
     def start(self, program: tuple[str, ...] = TMUXCTL) -> None:
@@ -109,8 +117,6 @@ def command(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
 
 def become_client(site: GatewaySite) -> str:
     """Put a new client's credentials where its commands look for them; its id."""
-    from tmuxctl.gateway.carrier import client_credentials_path
-
     path = Path(client_credentials_path())
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     made = site.add("client")
@@ -121,8 +127,4 @@ def become_client(site: GatewaySite) -> str:
 
 def remove_pairing(name: str) -> None:
     """Forget a machine here."""
-    from tmuxctl.sealed.trust import KnownMachines
-
     KnownMachines().remove(name)
-
-

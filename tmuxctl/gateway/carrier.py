@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from tmuxctl.config import config_folder
-from tmuxctl.errors import Denied, NotFound, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import Conflict, Denied, NotFound, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import Connection, Subscription
 from tmuxctl.gateway.credentials import Credentials, read_credentials
@@ -19,7 +20,9 @@ from tmuxctl.sealed.handshake import ClientHandshake
 from tmuxctl.sealed.keys import KeyFiles
 from tmuxctl.sealed.records import Channel, RecordRefused
 from tmuxctl.sealed.trust import KnownMachine, KnownMachines
+from tmuxctl.state_files import take_lock
 from tmuxctl.timing import TIMING, GatewayTiming
+from tmuxctl.untrusted import open_file
 from tmuxctl.vocabulary import GatewayRole
 
 ATTEMPTS = 3
@@ -55,6 +58,19 @@ def check_role(found: Credentials, role: GatewayRole, path: str) -> Credentials:
     return found
 
 
+@contextmanager
+def only_user(path: str) -> Iterator[None]:
+    """Keep other processes from being this host: two would answer each client. Conflict `busy` where one is. `path` is the file of
+    its credentials."""
+    handle = open_file(path)
+    try:
+        hint = "one server has the gateway; add another host for another one: tmuxctl gateway add-host"
+        take_lock(handle, 0.0, lambda: Conflict(f"another process serves with {ascii(path)}", reason="busy", hint=hint))
+        yield
+    finally:
+        os.close(handle)
+
+
 def find_known(entry: MachineEntry) -> KnownMachine:
     """What is known of the machine of an entry. NotFound `no_key` for one that this user never paired with, Denied `key_changed`
     for an entry that leads to another host than the known one."""
@@ -75,6 +91,8 @@ def find_known(entry: MachineEntry) -> KnownMachine:
 class GatewayCarrier:
     """One channel to one machine, over a connection of its own: `rpc.records.Carrier`."""
 
+    connection_class: type[Connection] = Connection
+
     def __init__(
         self,
         entry: MachineEntry,
@@ -86,7 +104,7 @@ class GatewayCarrier:
         known, credentials = find_known(entry), read_client_credentials()
         self._machine, self._host, self._own = entry.name, subjects.parse_id(known.host_id), credentials.id
         self._timing = timing
-        self._connection = Connection(credentials, timing)
+        self._connection = self.connection_class(credentials, timing)
         try:
             self._connection.wait_connected(timing.reach_seconds)
             self._channel = self._shake_hands(known)

@@ -37,11 +37,12 @@ if TYPE_CHECKING:
 
 
 class HostLimits(Value):
-    """How much clients may ask for: handshakes a second of one and of all, at once as many as in `burst` seconds; channels of one;
-    and of how many clients the handshakes are counted."""
+    """How much clients may ask for: handshakes a second of one and of all, and answers to records of unknown channels, at once
+    as many as in `burst_seconds`; channels of one; and of how many clients the handshakes are counted."""
 
     client_handshakes: float = 10.0
     handshakes: float = 100.0
+    unknown: float = 100.0
     burst_seconds: float = 2.0
     channels: int = 64
     counted_clients: int = 1024
@@ -132,7 +133,7 @@ class GatewayHost:
         self._channels: OrderedDict[bytes, _OpenChannel] = OrderedDict()
         """By their ids, the one that was used last at the end."""
         self._responders: dict[bytes, Responder] = {}
-        self._rate = self._new_rate(limits.handshakes)
+        self._rate, self._unknown_rate = self._new_rate(limits.handshakes), self._new_rate(limits.unknown)
         self._rates: OrderedDict[str, RateLimit] = OrderedDict()
         self._lock = threading.Lock()
         self.connection = self.connection_class(credentials, timing)
@@ -214,11 +215,13 @@ class GatewayHost:
         return RateLimit(per_second, self._limits.burst_seconds, self._clock)
 
     def _drop_channels(self, key: bytes, now: float) -> None:
-        """Make room for one more channel of this client: what was never used goes, and what was not used for longest."""
+        """Make room for one more channel of this client: what was never used goes first, then what was not used for longest."""
         for channel_id, one in list(self._channels.items()):
             if not one.channel.is_confirmed and now - one.began > self._timing.unconfirmed_seconds:
                 del self._channels[channel_id]
         own = [channel_id for channel_id, one in self._channels.items() if one.key == key]
+        # requests that are replayed open channels that are never used
+        own.sort(key=lambda channel_id: self._channels[channel_id].channel.is_confirmed)
         for channel_id in own[: max(0, len(own) + 1 - self._limits.channels)]:
             del self._channels[channel_id]
 
@@ -234,7 +237,8 @@ class GatewayHost:
         output = subjects.output(self._own, client, channel_id.hex())
         if found is None or found.client != client:
             self.refused["other_channel"] += 1
-            self.connection.publish(output, UNKNOWN_CHANNEL)
+            if self._unknown_rate.take():
+                self.connection.publish(output, UNKNOWN_CHANNEL)
             return
         try:
             record = found.channel.open(message.data)

@@ -38,7 +38,6 @@ def let_client_in(
     check_machine_name(name)
     check_grant(rights, sessions)
     clients = AuthorizedClients()
-    _refuse_taken(clients.find(name), None)
     code = make_code()
     pairing = PairingHost(code, KeyFiles().load().current, host_id=credentials.id, name=_own_name())
     ends = time.monotonic() + timing.sealed.pairing_seconds
@@ -51,10 +50,7 @@ def let_client_in(
         third = _next(messages, ends, lambda one: one.subject == first.subject and one.data != first.data)
         wish = pairing.read_client(third.data[1:])
         client = AuthorizedClient(name, wish.key, rights, sessions)
-        known = clients.find_key(wish.key)
-        if known is not None:
-            clients.remove(known.name)
-        clients.add(client)
+        _replace_client(clients, client)
         connection.respond(third, pairing.grant(rights, sessions))
         connection.flush()
     return client
@@ -117,10 +113,16 @@ def _next(messages: Subscription, ends: float, fits: Callable[[CarriedMessage], 
             return message
 
 
-def _refuse_taken(found: AuthorizedClient | None, key: bytes | None) -> None:
-    if found is not None and found.key != key:
-        hint = f"choose another name, or remove the line of {found.name} from authorized_clients"
-        raise Conflict(f"a client named {found.name} is authorized", reason="exists", hint=hint)
+def _replace_client(clients: AuthorizedClients, client: AuthorizedClient) -> None:
+    """Put a client among the authorized ones, in the place of what its key had before; Conflict `exists` where another client has
+    its name."""
+    named, known = clients.find(client.name), clients.find_key(client.key)
+    if named is not None and named.key != client.key:
+        hint = f"begin again with another name, or remove the line of {client.name} from authorized_clients"
+        raise Conflict(f"another client named {client.name} is authorized", reason="exists", hint=hint)
+    if known is not None:
+        clients.remove(known.name)
+    clients.add(client)
 
 
 def _own_name() -> str:

@@ -209,7 +209,7 @@ class ServeOperations(CommandLineOperations):
 
         @contextmanager
         def connected(control: Control) -> Iterator[object]:
-            with host.GatewayHost(control, credentials) as made:
+            with carrier.only_user(path), host.GatewayHost(control, credentials) as made:
                 try:
                     made.connection.wait_connected(TIMING.gateway.reach_seconds)
                 except TmuxctlError as error:
