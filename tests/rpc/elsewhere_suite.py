@@ -27,12 +27,36 @@ TESTS = Path(__file__).resolve().parent.parent
 FILES = "a file of the caller's machine is named, and the operation would open it there"
 OFFERED = "the operation writes a file, or drives panes of other servers, and is left to the machine's own user"
 PANES = "panes of other tmux servers are left to the machine's own user"
-VARIABLE = "a variable of the caller goes to no other machine"
 CALLER = "a caller runs in no session of another machine"
 PROCESS = "the process that carries out is another one than the test's"
-MEMBERS = "it looks at what the process keeps that carries out"
 
-REFUSED: dict[str, str] = {}
+REFUSED: dict[str, str] = {
+    "control/test_adopting": PANES,
+    "control/test_recordings.py::test_a_recording_of_a_session": OFFERED,
+    "control/test_recordings.py::test_a_recording_has_no_secret": OFFERED,
+    "control/test_recordings.py::test_standard_output": OFFERED,
+    "control/test_recordings.py::test_what_cannot_be_exported": OFFERED,
+    "control/test_recorder": OFFERED,
+    "control/test_reports": OFFERED,
+    "control/test_profiles.py::test_a_first_profile": OFFERED,
+    "control/test_profiles.py::test_a_program_with": OFFERED,
+    "control/test_profiles.py::test_a_program_that_ends": OFFERED,
+    "control/test_profiles.py::test_a_file_can_be": FILES,
+    "control/test_chats": FILES,
+    "control/test_knowing.py::test_recorded_evidence": FILES,
+    "control/test_plugins_run.py::test_variables_come_from_a_file": FILES,
+    "control/test_restoring.py::test_a_secret_from_a_file_of_variables": FILES,
+    "control/test_typing.py::test_a_caller_neither_types": CALLER,
+    "control/test_inbox.py::test_who_names_nobody": CALLER,
+    "control/test_inbox.py::test_a_program_of_another_machine": "it names a machine itself: tests/rpc tries the addresses",
+    "control/test_batch.py::test_the_steps_of_a_repeated_call": "a repeated call is given the kept result",
+    "control/test_faults.py::test_a_process_that_is_killed": PROCESS,
+    "control/test_knowing.py::test_watch_asks_for_all_facts": PROCESS,
+    "control/test_lease.py::test_with_the_lease_comes": PROCESS,
+    "control/test_limits.py::test_no_more_sessions": "the settings are those of the process there",
+    "control/test_starting.py::test_a_dry_run": PROCESS,
+    "control/test_typing.py::test_a_pause_follows": PROCESS,
+}
 """Tests that cannot hold there, by the beginning of their ids in tests/, and why."""
 
 

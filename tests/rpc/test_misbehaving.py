@@ -15,8 +15,10 @@ import pytest
 from rpc.conftest import QUICK, Host, operations_of
 from rpc.socket_carrier import Weather, read_records, write_record
 
+from tmuxctl import results
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError, Unreachable
+from tmuxctl.operations import invoke, operation
 from tmuxctl.rpc.records import BODY_MOST, VERSION, WINDOW, Header, split_body
 from tmuxctl.rpc.responder import Responder, ResponderLimits
 from tmuxctl.value import changed
@@ -426,6 +428,37 @@ def test_records_that_make_no_sense_are_dropped(control_here: Control) -> None:
     assert out.records == []
     responder.receive(header, body, out.send)
     assert json.loads(out.wait_for("result")[1])["class"] == "Sessions"
+    responder.close()
+
+
+class Counting:
+    """A service that yields as many outputs as are taken."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    @operation(right="read", group="Look", streams=True)
+    def count(self) -> Iterator[results.Output]:
+        """Count."""
+        for number in range(10_000):
+            self.made = number + 1
+            yield results.Output("sh", str(number), "c1:1.1:0")
+
+    def call(self, name: str, arguments: Any, **about: Any) -> Any:
+        return invoke(self, name, arguments, **about)
+
+
+def test_of_a_stream_no_more_is_made_than_its_caller_has_room_for(until: Callable[..., Any]) -> None:
+    service, out = Counting(), Recorded()
+    responder = Responder(service, Everything())
+    responder.receive(*call_record("a" * 16, "count"), out.send)
+    until(lambda: len(out.records) == WINDOW)
+    # it goes on as far as its caller says
+    for number in (WINDOW // 2, WINDOW, 2 * WINDOW):
+        more = {"v": VERSION, "type": "more", "id": "a" * 16, "next": number, "window": number + WINDOW, "again": False}
+        responder.receive(more, b"", out.send)
+        until(lambda number=number: sum("number" in header for header, _ in out.records) == number + WINDOW)
+        assert service.made <= number + WINDOW + 1
     responder.close()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from rpc.conftest import Host, operations_of
+from rpc.socket_carrier import Weather
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied, Exited, NotFound, TmuxctlError, Usage
@@ -185,7 +186,7 @@ def test_bytes_arrive_as_they_are(far: Control) -> None:
     assert far.wait("far/cat", text="ff fe 01 61", timeout=10.0).matched
 
 
-def test_what_is_cancelled_here_ends_there(far: Control, until: Callable[..., Any]) -> None:
+def test_what_is_cancelled_here_ends_there(far: Control, weather: Weather, until: Callable[..., Any]) -> None:
     far.new("far/sh", ("sh",))
     cancelled = Cancellation()
     ended: list[BaseException] = []
@@ -203,7 +204,17 @@ def test_what_is_cancelled_here_ends_there(far: Control, until: Callable[..., An
     cancelled.set()
     thread.join(10)
     assert isinstance(ended[0], Cancelled)
+    until(lambda: any(way == "in" and header.get("kind") == "error" for way, header in weather.seen))
     assert not remote.client._pending
+
+
+def test_a_stream_that_is_closed_here_ends_there(far: Control, weather: Weather, until: Callable[..., Any]) -> None:
+    far.new("far/sh", ("sh",))
+    events = far.watch(("far/sh",))
+    next(events)
+    events.close()  # type: ignore[attr-defined]
+    until(lambda: any(way == "in" and header.get("kind") == "error" for way, header in weather.seen))
+    assert not operations_of(far).client._pending
 
 
 def test_a_batch_is_cancelled(far: Control) -> None:

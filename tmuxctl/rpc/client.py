@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from tmuxctl.errors import TmuxctlError, Unreachable
-from tmuxctl.operations import current
+from tmuxctl.operations import Call, Cancelled, current, under
 from tmuxctl.results import Pieces
 from tmuxctl.rpc.encoding import decode_any, decode_error
 from tmuxctl.rpc.records import (
@@ -137,6 +137,11 @@ class CallClient:
             if kind == "stream":
                 stream = _Stream(answer)
                 return Pieces(stream) if isinstance(value, dict) and value.get("pieces") is True else stream
+        except Cancelled:
+            self._try_send({"v": VERSION, "type": "cancel", "id": pending.id}, reconnect=False)
+            answer.raise_end()
+            self.end(pending, cancel=True)
+            raise
         except BaseException:
             self.end(pending, cancel=True)
             raise
@@ -360,6 +365,17 @@ class _AnswerReader:
             self.client.end(self.pending, cancel=False)
             raise decode_error(value)
         return kind, value
+
+    def raise_end(self) -> None:
+        """Of a call that was cancelled: the error that ends it there, with what was done before, if that comes in time."""
+        if not self.patience.changes:
+            return
+        with self.pending.changed:
+            self.pending.changed.wait_for(lambda: self.pending.ready, self.client.timing.cancel_seconds)
+            came = bool(self.pending.ready)
+        if came:
+            with suppress(Unreachable), under(Call("")):
+                self.next()
 
     def item(self, value: Any) -> Any:
         """An item of a stream."""

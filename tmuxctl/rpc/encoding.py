@@ -28,10 +28,10 @@ from tmuxctl.value import Value
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters but tab and newline: what a terminal may take for a command."""
 
-EXACT = frozenset({"ansi", "html", "svg", "output", "argv", "tmux"})
-"""Fields that hold what a program printed, or was started with, as it is."""
+EXACT = frozenset({"ansi", "html", "svg", "answer", "output", "argv", "tmux"})
+"""Fields that hold what a program printed, told or was started with, as it is: whoever prints them removes control characters."""
 
-RAW = frozenset({"text", "answer"})
+RAW = frozenset({"text"})
 """Fields that do so where raw output was asked for."""
 
 TEXT_MOST = 64 << 10

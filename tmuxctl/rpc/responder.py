@@ -315,9 +315,6 @@ class Responder:
 
     def _invoke(self, running: _Running, call: RemoteCall, operation: Operation, given: Mapping[str, Any]) -> Any:
         rights = [one for one in self.access.rights if call.rights is None or one in call.rights]
-        if operation.meta.right not in self.access.rights:
-            hint = f"this caller may: {', '.join(self.access.rights) or 'nothing'}"
-            raise Denied(f"{operation.spoken} needs the right to {operation.meta.right}", reason="right", hint=hint)
         arguments = self.access.check(operation, {**call.arguments, **call.data})
         known = {parameter.name for parameter in operation.parameters}
         if not given.keys() <= known:

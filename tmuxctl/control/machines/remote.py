@@ -35,6 +35,9 @@ WRITE_ID = "id"
 WRITES_WITH_ID = ("send", "keys", "ask", "tell")
 """Operations that have it; to `decide` it names a question."""
 
+WRITES_BY_CALL = ("send", "keys")
+"""Those of them that take the id of their call where none is given."""
+
 WAITING = ("ask", "batch", "exec", "run", "wait", "watch")
 """Operations that wait by themselves; others do where that is asked for."""
 
@@ -65,20 +68,19 @@ class RemoteOperations:
         arguments = {key: value for key, value in given.items() if value is not None}
         secret, read = _read_local(operation, arguments)
         call, changes = current(), operation.meta.right != "read"
-        own_id = name in WRITES_WITH_ID
-        request_id = arguments.get(WRITE_ID) if own_id else None
-        request_id = request_id or call.request_id or os.urandom(8).hex()
+        given_id = arguments.get(WRITE_ID) if name in WRITES_WITH_ID else None
+        # by this it is done once there, whichever process carries it out
+        own_id = given_id is not None or name in WRITES_BY_CALL
+        request_id = given_id or call.request_id or os.urandom(8).hex()
         seconds = call.left(None)
         data = {key: value for key, value in arguments.items() if isinstance(value, bytes)}
         plain = {key: _to_plain(value) for key, value in arguments.items() if key not in data}
-        if own_id and changes:
-            plain.setdefault(WRITE_ID, request_id)
         remote_call = RemoteCall(
             operation=name,
             arguments=plain,
             data=data,
             seconds=seconds,
-            request_id=request_id if changes else None,
+            request_id=request_id if changes and given_id is None and (own_id or call.repeated) else None,
             rights=None if tuple(call.rights) == RIGHTS else tuple(call.rights),
             owner=call.caller.owner if call.caller else None,
             pieces=call.pieces,
@@ -89,7 +91,7 @@ class RemoteOperations:
         silence = self.timing.silence_seconds
         patience = Patience(silence + wanted, wanted > 0, changes, own_id, request_id)
         # what does a repeated write once by itself is asked anew: it may have more to say by now
-        call_id = request_id if changes and call.repeated and not own_id else None
+        call_id = None if own_id or not changes else request_id
         return self.client.call(remote_call, classes_of(self.service, name), patience, call_id=call_id)
 
     def _waiting_seconds(self, operation: Operation, arguments: Mapping[str, Any], left: float | None) -> float:
