@@ -124,7 +124,23 @@ STOPPED = f"{GATEWAY}kill $!\nwait $! || :\n"
 MEMBER = f"{GATEWAY}MEMBER=$(tmuxctl gateway add-host -q)\n"
 """A host that may connect to it."""
 
+HOST = f"{GATEWAY}tmuxctl gateway add-host --out host.json\n"
+"""The credentials of a host."""
+
+PAIRING = f"""{HOST}
+tmuxctl gateway add-client --out ~/.config/tmuxctl/gateway.json
+tmuxctl gateway pair laptop --credentials host.json 2>pairing.log &
+until grep -q 'machine pair' pairing.log; do sleep 0.1; done
+MEMBER=$(sed -n 's/.*NAME //p' pairing.log)
+sed -n 's/code: //p' pairing.log >code.txt
+"""
+"""A host that waits for a client."""
+
 BEFORE: Mapping[str, str] = {
+    "serve --gateway host.json": HOST,
+    "gateway pair laptop --credentials host.json": HOST,
+    "gateway pair ci --credentials host.json --right read --only 'build-*'": HOST,
+    "machine pair thathost k5wq7hl2mzt3ybvn <code.txt": PAIRING,
     **dict.fromkeys(("gateway up", "gateway up --name gateway.example.org"), STOPPED),
     **dict.fromkeys(
         (

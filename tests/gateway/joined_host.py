@@ -17,26 +17,28 @@ from tmuxctl.sealed.trust import KnownMachines
 TMUXCTL = (sys.executable, "-m", "tmuxctl")
 
 
+def environment_of(home: Path) -> dict[str, str]:
+    """The variables of another machine, whose home this is; it is made."""
+    (home / "run").mkdir(mode=0o700, parents=True)
+    home.chmod(0o700)
+    named = {name: str(home) for name in ("HOME", "TMUX_TMPDIR", "TMPDIR")}
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("XDG_")},
+        **named,
+        "XDG_RUNTIME_DIR": str(home / "run"),
+        "TMUXCTL_SOCKET": "there",
+    }
+
+
 class JoinedHost:
     """A host: its home, its id at the gateway, and the process that serves."""
 
     def __init__(self, site: GatewaySite, home: Path) -> None:
         self.home = home
-        home.mkdir(mode=0o700)
+        self.environment = environment_of(home)
         credentials = site.add("host", "--out", str(home / "host.json"))
         self.id = credentials.id
         self.process: subprocess.Popen[bytes] | None = None
-        named = {name: str(home) for name in ("HOME", "TMUX_TMPDIR", "TMPDIR")}
-        folders = {f"XDG_{name.upper()}_HOME": str(home / name) for name in ("state", "config", "data", "cache")}
-        runtime = home / "run"
-        runtime.mkdir(mode=0o700)
-        self.environment = {
-            **os.environ,
-            **named,
-            **folders,
-            "XDG_RUNTIME_DIR": str(runtime),
-            "TMUXCTL_SOCKET": "there",
-        }
 
     @property
     def log(self) -> str:
@@ -46,7 +48,7 @@ class JoinedHost:
     @property
     def authorized(self) -> Path:
         """The clients that it answers."""
-        return self.home / "config/tmuxctl/authorized_clients"
+        return self.home / ".config/tmuxctl/authorized_clients"
 
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A run of tmuxctl on it."""

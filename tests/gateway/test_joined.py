@@ -91,7 +91,10 @@ def reason(call: Callable[[], object]) -> str | None:
 
 
 def test_the_verbs_by_the_command_line(thathost: JoinedHost) -> None:
-    assert result("new", "thathost/sh", "--", "sh").startswith("thathost/sh ")
+    told = result("new", "thathost/sh", "--", "sh")
+    assert told.startswith("thathost/sh ")
+    assert "tmuxctl screen thathost/sh" in told
+    assert "attach" not in told
     assert result("exec", "thathost/sh", "--", "uname") == "Linux\n"
     assert result("ask", "thathost/sh", f"echo {SECRET_TEXT}") == f"{SECRET_TEXT}\n"
     assert SECRET_TEXT in result("screen", "thathost/sh")
@@ -163,7 +166,7 @@ def test_a_client_that_is_taken_out_is_refused_at_its_next_call(thathost: Joined
 
 def test_a_host_with_another_key_is_not_talked_to(thathost: JoinedHost) -> None:
     thathost.end()
-    (key,) = thathost.home.glob("state/tmuxctl/keys/static.json")
+    (key,) = thathost.home.glob(".local/state/tmuxctl/keys/static.json")
     key.unlink()
     thathost.start()
     assert error_of(command("screen", "thathost/sh", "--json")) == ("denied", "key_changed")

@@ -102,7 +102,17 @@ def line(one: Session, options: Options) -> str:
     label, verb = ("release", "release") if one.target else ("attach", "attach")
     if one.state.traits.over:
         label, verb = "its output", "log"
+    elif one.machine is not None and _is_behind_gateway(one.machine):
+        label, verb = "its screen", "screen"
     return f"{facts}      {label}: tmuxctl{socket} {verb} {flat(one.address)}"
+
+
+def _is_behind_gateway(machine: str) -> bool:
+    """Whether only operations reach this machine: no terminal does."""
+    from tmuxctl.machines import read_machines
+
+    found = read_machines().get(machine)
+    return found is not None and found.gateway is not None
 
 
 def facts(one: Session, options: Options) -> list[str]:

@@ -100,7 +100,7 @@ class MachineOperations(CommandLineOperations):
             )
         replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
 
-    @set_up(right="write", examples=("machine pair thathost k5wq7hl2mzt3ybvn",))
+    @set_up(right="write", examples=("machine pair thathost k5wq7hl2mzt3ybvn <code.txt",))
     def machine_pair(
         self,
         name: MachineArgument,
