@@ -54,6 +54,7 @@ REFUSED: dict[str, str] = {
     "control/test_knowing.py::test_watch_asks_for_all_facts": PROCESS,
     "control/test_lease.py::test_with_the_lease_comes": PROCESS,
     "control/test_limits.py::test_no_more_sessions": "the settings are those of the process there",
+    "control/test_lost.py::test_a_lost_session_cannot_be_used": "a process that stays says no_server where another says lost",
     "control/test_starting.py::test_a_dry_run": PROCESS,
     "control/test_typing.py::test_a_pause_follows": PROCESS,
 }

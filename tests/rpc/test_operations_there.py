@@ -15,6 +15,7 @@ import pytest
 from rpc.conftest import Host, operations_of
 from rpc.socket_carrier import Weather
 
+from tmuxctl.access import CallerAccess, find_meant, still_means
 from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied, Exited, NotFound, TmuxctlError, Usage
 from tmuxctl.model import State
@@ -389,3 +390,13 @@ def test_pieces_of_a_long_log_make_the_whole(far: Control) -> None:
     with in_pieces("text"):
         pieces = far.call("log", {"session": "far/sh"})
         assert "".join(one.text for one in pieces) == whole.text
+
+
+def test_a_token_for_sessions_of_a_machine_reaches_those(far: Control) -> None:
+    made = far.new("far/mine", ("sh",))
+    far.new("far/other", ("sh",))
+    access = CallerAccess(sessions=("far/mine",))
+    assert find_meant(access, far, "far/mine") == f"far/{made.id}"
+    assert still_means(access, far, f"far/{made.id}")
+    with pytest.raises(NotFound):
+        find_meant(access, far, "far/other")
