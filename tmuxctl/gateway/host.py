@@ -122,7 +122,7 @@ class GatewayHost:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._control, self._limits, self._timing, self._clock = control, limits, timing, clock
-        self._own = credentials.id
+        self._own, self._began = credentials.id, time.monotonic()
         self._clients = AuthorizedClients()
         self._handshake = HostHandshake(
             KeyFiles().load().all,
@@ -262,6 +262,8 @@ class GatewayHost:
             found = self._responders.get(key)
             if found is None:
                 found = Responder(self._control, _ClientAccess(self._clients, key, self._control))
+                # this process knows all calls since then, not only since the first of this client
+                found.began = self._began
                 self._responders[key] = found
         return found
 
