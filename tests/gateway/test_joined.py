@@ -30,7 +30,7 @@ from tmuxctl.gateway.carrier import GatewayCarrier, client_credentials_path, rea
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.host import GatewayHost, HostLimits, RateLimit
 from tmuxctl.machines import MachineEntry
-from tmuxctl.rpc.records import Header
+from tmuxctl.rpc.records import Header, RemoteCall, pack_call
 from tmuxctl.sealed.keys import KeyFiles
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
 from tmuxctl.timing import TIMING, RpcTiming
@@ -385,6 +385,29 @@ def test_a_client_has_a_limited_number_of_channels(own_host: Callable[..., tuple
     assert not lost[2].is_set()
     for carrier in carriers:
         carrier.close()
+
+
+def test_a_call_that_was_first_sent_elsewhere_is_carried_out_by_a_host_that_is_older(
+    own_host: Callable[..., tuple[GatewayHost, MachineEntry]],
+) -> None:
+    _, entry = own_host(HostLimits())
+    answers: list[str] = []
+    carrier = GatewayCarrier(entry, lambda header, body: answers.append(str(header["type"])), lambda: None)
+    call = RemoteCall("ls", {}, {})
+    header = {"v": 1, "type": "call", "id": "b" * 16, "part": 0, "parts": 1, "window": 1, "digest": call.digest}
+    carrier.send({**header, "age": 0.01, "repeatable": False}, pack_call(call))
+    until(lambda: answers, "no answer")
+    carrier.close()
+    assert answers[0] in ("taken", "reply")
+
+
+def test_a_client_that_is_not_authorized_gets_no_channel(
+    own_host: Callable[..., tuple[GatewayHost, MachineEntry]],
+) -> None:
+    host, entry = own_host(HostLimits())
+    AuthorizedClients().remove("tester")
+    assert reason(lambda: GatewayCarrier(entry, lambda *_: None, lambda: None)) == "unpaired"
+    assert host.refused["unpaired"] == 1
 
 
 def test_a_client_has_a_limited_number_of_handshakes(own_host: Callable[..., tuple[GatewayHost, MachineEntry]]) -> None:
