@@ -31,6 +31,7 @@ from tmuxctl.transport.pipe import PipeTransport
 
 if TYPE_CHECKING:
     from machines.ssh_suite import SshSuite
+    from rpc.elsewhere_suite import ElsewhereSuite
 
 EVERYWHERE = ("memory", "tmux", "pipe")
 KEPT = (
@@ -48,6 +49,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--over-ssh", action="store_true", help="run tests of the backend pipe on a machine behind sshd instead"
     )
+    parser.addoption(
+        "--elsewhere", action="store_true", help="run tests of the backend pipe by a second process instead, by name"
+    )
     parser.addoption("--write-golden", action="store_true", help="keep the surface as it comes out now: tests/golden")
 
 
@@ -55,6 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "on(*transports): run over these of memory, tmux, pipe and resident only")
     config.addinivalue_line("markers", "pipe: drives tmux through a shell at the end of a pipe; set by `on`")
     config.addinivalue_line("markers", "ssh: what `pipe` would run over, on a machine behind sshd: --over-ssh")
+    config.addinivalue_line(
+        "markers", "elsewhere: what `pipe` would run over, carried out by a second process: --elsewhere"
+    )
     config.addinivalue_line("markers", "long: takes minutes with the others of its kind; only FAULTS=all runs it")
 
 
@@ -90,6 +97,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             away = "pipe" if "pipe" in backends else "tmux"
             marks["ssh"] = (pytest.mark.ssh, *marks.get(away, ()))
             backends = tuple("ssh" if name == away else name for name in backends)
+        if metafunc.config.getoption("--elsewhere"):
+            away = "pipe" if "pipe" in backends else "tmux"
+            marks["elsewhere"] = (pytest.mark.elsewhere, *marks.get(away, ()))
+            backends = tuple("elsewhere" if name == away else name for name in backends)
         metafunc.parametrize("backend", [pytest.param(name, marks=marks.get(name, ())) for name in backends])
 
 
@@ -187,6 +198,12 @@ def another(
     it is given."""
     memory: list[Any] = []
     made: list[Control] = []
+    elsewhere: ElsewhereSuite | None = None
+    if backend == "elsewhere":
+        from rpc.elsewhere_suite import ElsewhereSuite
+
+        elsewhere = ElsewhereSuite()
+        elsewhere.refuse(request.node.nodeid)
 
     def make(**given: Any) -> Control:
         if backend == "memory":
@@ -200,6 +217,8 @@ def another(
         elif backend == "ssh":
             assert ssh_suite
             made.append(ssh_suite.control(monkeypatch, **given))
+        elif elsewhere:
+            made.append(elsewhere.control(**given))
         else:
             made.append(Control(resident=backend == "resident", **given))
         return made[-1]
@@ -210,6 +229,8 @@ def another(
     yield make
     for one in made:
         one.close()
+    if elsewhere:
+        elsewhere.close()
 
 
 @pytest.fixture

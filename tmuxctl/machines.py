@@ -26,18 +26,22 @@ DESTINATION = re.compile(
 )
 """What ssh(1) takes for a destination, without what a shell or ssh itself would read in another way."""
 
-KEYS = ("ssh", "tmux", "socket", "command")
+KEYS = ("ssh", "tmux", "socket", "command", "gateway")
 
 GROUPS = "groups"
 """The table of the file that names several machines by one word."""
+
+GATEWAY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,254}", re.ASCII)
+"""What names a machine behind a gateway: an id, or an address."""
 
 INCLUDED_MOST, INCLUDED_DEPTH = 64, 4
 """How many files of an ssh configuration are read, and how deep they may include each other."""
 
 
 class MachineEntry(Value):
-    """One machine: how it is reached, by ssh to `ssh` or by `command`, which runs sh on its standard input; the `tmux` that is
-    used there, and the name of its socket (None: the same as here). `source` is `machines.toml`, `ssh config`, or empty for a
+    """One machine: how it is reached, by ssh to `ssh`, by `command`, which runs sh on its standard input, or through a `gateway`,
+    by which a tmuxctl there carries operations out; the `tmux` that is used there, and the name of its socket (None: the same as
+    here), which behind a gateway are those of that tmuxctl. `source` is `machines.toml`, `ssh config`, or empty for a
     name that neither has."""
 
     name: str
@@ -46,6 +50,7 @@ class MachineEntry(Value):
     socket: str | None = None
     command: tuple[str, ...] = ()
     source: str = ""
+    gateway: str | None = None
 
 
 def machines_path(environment: Mapping[str, str] | None = None) -> str:
@@ -163,6 +168,8 @@ def parse_machine(name: str, table: Any) -> MachineEntry:
     command = table.get("command", ())
     if command and "ssh" in table:
         raise Usage(f"{name} has both ssh and command", reason="bad_config", hint="name one way to reach it")
+    if "gateway" in table:
+        return MachineEntry(name, gateway=_check_gateway(name, table), source="machines.toml")
     words = _check_command(name, command)
     return MachineEntry(
         name,
@@ -176,6 +183,8 @@ def parse_machine(name: str, table: Any) -> MachineEntry:
 
 def machine_table(entry: MachineEntry) -> dict[str, Any]:
     """The table of a machine, as `parse_machine` reads it."""
+    if entry.gateway:
+        return {"gateway": entry.gateway}
     told = {"ssh": entry.ssh, "tmux": entry.tmux, "socket": entry.socket, "command": list(entry.command)}
     return {key: value for key, value in told.items() if value}
 
@@ -210,6 +219,18 @@ def _check_command(name: str, value: object) -> tuple[str, ...]:
         hint = "the program comes first"
         raise Usage(f"{name}: {ascii(words[0][:40])} is not a program", reason="bad_machine", hint=hint)
     return words
+
+
+def _check_gateway(name: str, table: Mapping[str, Any]) -> str:
+    others = sorted(table.keys() - {"gateway"})
+    if others:
+        hint = "leave it out: the tmuxctl there has settings of its own"
+        raise Usage(f"{name} has both gateway and {others[0]}", reason="bad_config", hint=hint)
+    value = table["gateway"]
+    if isinstance(value, str) and GATEWAY.fullmatch(value):
+        return value
+    hint = "the id that the machine has at the gateway"
+    raise Usage(f"{name}: {ascii(str(value)[:60])} names no machine of a gateway", reason="bad_machine", hint=hint)
 
 
 def read_ssh_hosts(path: str = "~/.ssh/config") -> list[str]:

@@ -114,6 +114,8 @@ def _reach_first(function: F, right: str) -> F:
     def reaching(service: Any, *arguments: Any, **options: Any) -> Any:
         if not hasattr(service, "reach"):
             return function(service, *arguments, **options)
+        if (remote := _remote_of(service)) is not None:
+            return remote.call(function.__name__, _name_arguments(function, arguments, options))
         name, new = _session_argument(function)
         if arguments and name == MACHINE:
             arguments, options = arguments[1:], {**options, MACHINE: arguments[0]}
@@ -132,6 +134,9 @@ def _reach_first(function: F, right: str) -> F:
                 options = {**options, name: session}
         if reached is service:
             return function(service, *arguments, **options)
+        if (remote := _remote_of(reached)) is not None:
+            named = _name_arguments(function, arguments, options)
+            return remote.call(function.__name__, named, session, address=reached.machine.address)
         # a call that waits is as patient with a connection as it is itself
         patience = options.get("timeout") if "timeout" in function.__annotations__ else 0.0
         return reached.carry_out(
@@ -143,6 +148,20 @@ def _reach_first(function: F, right: str) -> F:
         )
 
     return reaching  # type: ignore[return-value]  # it takes and gives what the method does
+
+
+def _remote_of(service: Any) -> Any:
+    """The operations of another machine's tmuxctl, if it is that one which carries those of this service out; else None."""
+    machine = getattr(service, "machine", None)
+    return None if machine is None else machine.remote
+
+
+def _name_arguments(
+    function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """All arguments of a call by their names."""
+    code = function.__code__
+    return {**dict(zip(code.co_varnames[1 : code.co_argcount], arguments, strict=False)), **options}
 
 
 MACHINE = "machine"

@@ -10,7 +10,7 @@ from tmuxctl.model import Asking as Asking
 from tmuxctl.model import Option as Option
 from tmuxctl.model import Session, State, Status, WithState, WithStatus
 from tmuxctl.value import Value
-from tmuxctl.vocabulary import EvidenceKind, StepState, WaitCondition
+from tmuxctl.vocabulary import EvidenceKind, GatewayRole, StepState, WaitCondition
 
 TIMED_OUT, UNTOLD = 124, 125
 
@@ -499,7 +499,7 @@ class Doctor(Value):
 
 class MachineLine(Value):
     """One machine: its name, where it comes from (`machines.toml`, `ssh config`), what ssh is told or the command that takes its
-    place, and the tmux and the socket that are used there (None: the same as here)."""
+    place, and the tmux and the socket that are used there (None: the same as here); `gateway` is its id behind a gateway."""
 
     name: str
     source: str
@@ -507,6 +507,7 @@ class MachineLine(Value):
     command: tuple[str, ...]
     tmux: str
     socket: str | None
+    gateway: str | None = None
 
 
 class Machines(Value):
@@ -1045,3 +1046,85 @@ class TokenRevoked(Value):
     """The name of a token that holds no more."""
 
     name: str
+
+
+class GatewayMember(Value):
+    """A host or client of the gateway: its id, its role, the operator's label for it, and since when."""
+
+    id: str
+    role: GatewayRole
+    name: str | None
+    created: str
+
+
+class GatewayMembers(Value):
+    """All hosts and clients of the gateway."""
+
+    members: tuple[GatewayMember, ...]
+
+
+class GatewayKey(Value):
+    """A host or client that was given a key: its id, its role, the file of its credentials (None: they are `text`), and whether a
+    server that runs knows it (False: it will when it starts)."""
+
+    id: str
+    role: GatewayRole
+    file: str | None
+    loaded: bool
+    text: str | None = None
+
+
+class GatewayRemoved(Value):
+    """A host or client that may not connect any more, and whether a server that runs knows that."""
+
+    id: str
+    role: GatewayRole
+    name: str | None
+    loaded: bool
+
+
+class GatewayPairing(Value):
+    """Two machines that know each other's keys now: what the other one is called here, the id of a host (None: it is a client), the
+    fingerprint of its key, and what the client may there with which sessions."""
+
+    name: str
+    host: str | None
+    fingerprint: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+
+
+class GatewayConnection(Value):
+    """A connection to the gateway: of which host or client, from which address, since when, how much it sent and was sent, and
+    how many bytes wait for it."""
+
+    id: str | None
+    role: GatewayRole | None
+    name: str | None
+    address: str
+    since: str
+    received_bytes: int
+    sent_bytes: int
+    pending_bytes: int
+
+
+class GatewayEvents(Value):
+    """The stream of events: how many it has, their bytes, and the numbers of the first and the last."""
+
+    events: int
+    bytes: int
+    first: int
+    last: int
+
+
+class GatewayStatus(Value):
+    """What the gateway's server tells of itself: its process, version, and start, how others reach it, its memory in bytes, its
+    connections and its stream."""
+
+    process: int
+    version: str
+    since: str
+    urls: tuple[str, ...]
+    memory_bytes: int
+    connections: tuple[GatewayConnection, ...]
+    stream: GatewayEvents | None

@@ -362,12 +362,53 @@ class MachineTiming(Value):
     """How long a package manager there may take."""
 
 
+class RpcTiming(Value):
+    """Operations carried out by a tmuxctl on another machine."""
+
+    beat_seconds: float = 1.0
+    """How often each end of a call that goes on hears of the other, and what got lost is asked for again."""
+    gap_seconds: float = 0.1  # how long a record may be behind a later one before it counts as lost
+    step_seconds: float = 0.5  # how often a call that waits looks whether it is cancelled
+    cancel_seconds: float = 1.0  # how long a call that is cancelled waits to be told what was done before
+    silence_seconds: float = 10.0  # how long nothing is heard from a machine before a call that does not wait ends
+    heal_seconds: float = 60.0  # the same for a call that waits without a limit
+    lost_seconds: float = 120.0  # how long a machine goes on reading for a caller that it hears nothing of
+    kept_seconds: float = 600.0  # how long a machine keeps the result of a call that changed something
+
+
 class FleetTiming(Value):
     """Runs of connector files."""
 
     person_seconds: float = 1.0  # the pause before a text is given again, into whose session a person types
     follow_seconds: float = 0.2  # how often a transcript that is followed is looked at
     finish_seconds: float = 10.0  # how long the agents of a run that is broken off may take to notice
+
+
+class GatewayTiming(Value):
+    """The connection to a gateway, and its server."""
+
+    ping_seconds: float = 2.5
+    """How often a connection asks whether the server is there. The third question without an answer ends it, so that a cut which
+    nothing tells of is known after 5 to 7.5 s."""
+    connect_seconds: float = 3.0  # how long the server may take for each step of a new connection
+    open_seconds: float = 6.0  # how long a new connection may take altogether
+    pause_seconds: float = 0.1  # the pause before it is opened again; doubled by each failure
+    rare_pause_seconds: float = 2.0  # the longest one
+    flush_seconds: float = 5.0  # how long the server may take to confirm what it was sent
+    close_seconds: float = 1.0  # the same when the connection is closed
+    store_seconds: float = 5.0  # how long the stream may take for an answer
+    reach_seconds: float = 8.0  # how long a client waits for a connection; a host says after that why it has none
+    handshake_seconds: float = 3.0  # how long a host may take to answer a handshake, which is tried three times
+    pairing_seconds: float = 15.0  # the same for a message of a pairing
+    unconfirmed_seconds: float = 30.0  # how long a host keeps a channel whose client has sent nothing through it
+    reload_seconds: float = 5.0  # how long the server may take to read its configuration again
+    reload_pause_seconds: float = 0.05  # how often it is looked whether it has
+    prepare_seconds: float = 60.0  # how long a server may take to open its store and end again
+    probe_seconds: float = 3.0  # how long a question to the monitoring port, or a check, may take
+    sync_seconds: int = 5  # how often the store is synced to the disk
+    certificate_days: int = 397  # how long the server's certificate is valid
+    renewal_days: int = 60  # it is made anew by `gateway up` if it ends within this
+    authority_days: int = 3650  # how long the certificate of the authority is valid
 
 
 class AssertionTiming(Value):
@@ -416,8 +457,10 @@ class Timing(Value):
     command_server: CommandServerTiming = CommandServerTiming()
     assertion: AssertionTiming = AssertionTiming()
     machine: MachineTiming = MachineTiming()
+    rpc: RpcTiming = RpcTiming()
     fleet: FleetTiming = FleetTiming()
     sealed: SealedTiming = SealedTiming()
+    gateway: GatewayTiming = GatewayTiming()
 
 
 class Limits(Value):

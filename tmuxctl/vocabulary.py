@@ -220,3 +220,10 @@ class RunState(Word):
     WAITING = "waiting", "a process is there, and every turn waits for a person"
     STOPPED = "stopped", "no process goes on with it; it can be resumed"
     ENDED = "ended", "it came to its end"
+
+
+class GatewayRole(Word):
+    """What a member of a gateway is."""
+
+    HOST = "host", "its sessions are reached through the gateway"
+    CLIENT = "client", "reaches hosts through the gateway"

@@ -34,8 +34,8 @@ UNUSED = re.compile(
 )
 """Files that nothing here loads: how other terminals draw some characters, progress bars and pagers, Windows, aids for tests."""
 
-WITH_EXTRA = re.compile(r"tmuxctl/surfaces/(?:server/|web/|adapters/(?!__init__|niia))")
-"""Files of ours that do nothing without the extra `server`, which the one-file form cannot have."""
+WITH_EXTRA = re.compile(r"tmuxctl/(?:gateway/|surfaces/(?:server/|web/|adapters/(?!__init__|niia)))")
+"""Files of ours that do nothing without the extras `server` and `gateway`, which the one-file form cannot have."""
 
 MAIN = ROOT / "tools" / "one_file_main.py"
 """What Python runs in the one-file form."""

@@ -63,7 +63,20 @@ printf '%s\n' 'schema: tmuxctl/connector@1' 'name: review' 'agents: {a: {command
 
 RUN = f"{TEAM}tmuxctl connect up team.yaml --yes\n"
 
-OWN = ("new", "run", "adopt", "release", "profile", "plugin", "completion", "config", "doctor", "machine", "connect")
+OWN = (
+    "new",
+    "run",
+    "adopt",
+    "release",
+    "profile",
+    "plugin",
+    "completion",
+    "config",
+    "doctor",
+    "machine",
+    "connect",
+    "gateway",
+)
 """Commands whose words name nothing that is there."""
 
 PANES = "tmux -f /dev/null new-session -d -s work cat ';' new-window cat"
@@ -96,7 +109,56 @@ tmuxctl new helper --if-exists replace -- assistant
 """
 """An agent program in the session `helper`."""
 
+GATEWAY = """
+set -- $(python3 -c 'import socket
+probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
+print(*(probe.getsockname()[1] for probe in probes))')
+tmuxctl gateway up --listen 127.0.0.1:$1 --websocket-port $2 --monitor-port $3 >gateway.log 2>&1 &
+until tmuxctl gateway status >/dev/null 2>&1; do sleep 0.1; done
+"""
+"""A gateway that runs, and is reached on this machine alone."""
+
+STOPPED = f"{GATEWAY}kill $!\nwait $! || :\n"
+"""A gateway that ran, and will be again what it was."""
+
+MEMBER = f"{GATEWAY}MEMBER=$(tmuxctl gateway add-host -q)\n"
+"""A host that may connect to it."""
+
+HOST = f"{GATEWAY}tmuxctl gateway add-host --out host.json\n"
+"""The credentials of a host."""
+
+PAIRING = f"""{HOST}
+tmuxctl gateway add-client --out ~/.config/tmuxctl/gateway.json
+tmuxctl gateway pair laptop --credentials host.json 2>pairing.log &
+until grep -q 'machine pair' pairing.log; do sleep 0.1; done
+MEMBER=$(sed -n 's/.*NAME //p' pairing.log)
+sed -n 's/code: //p' pairing.log >code.txt
+"""
+"""A host that waits for a client."""
+
 BEFORE: Mapping[str, str] = {
+    "serve --gateway host.json": HOST,
+    "gateway pair laptop --credentials host.json": HOST,
+    "gateway pair ci --credentials host.json --right read --only 'build-*'": HOST,
+    "machine pair thathost k5wq7hl2mzt3ybvn <code.txt": PAIRING,
+    **dict.fromkeys(("gateway up", "gateway up --name gateway.example.org"), STOPPED),
+    **dict.fromkeys(
+        (
+            "gateway add-host",
+            "gateway add-host build-box --out build-box.json",
+            "gateway add-client",
+            "gateway add-client laptop --out -",
+            "gateway ls",
+            "gateway ls --json",
+            "gateway status",
+            "gateway status --json",
+            "gateway doctor",
+        ),
+        GATEWAY,
+    ),
+    "gateway rotate k5wq7hl2mzt3ybvn --out new.json": MEMBER,
+    "gateway remove k5wq7hl2mzt3ybvn": MEMBER,
+    "gateway doctor --credentials gateway.json": f"{GATEWAY}tmuxctl gateway add-client --out gateway.json",
     "tell helper 'The tests in src/ fail since Monday.'": TOLD,
     "tell helper 'Is the release ready?' --from reviewer --wait": TOLD,
     "git log -1 | tmuxctl tell helper -": TOLD,
@@ -164,7 +226,7 @@ BEFORE: Mapping[str, str] = {
 }
 """What is done besides, before an example."""
 
-MEANT: Mapping[str, str] = {"c1:9f2c.1:118": "$CURSOR", "3f2a91c0": "$ID"}
+MEANT: Mapping[str, str] = {"c1:9f2c.1:118": "$CURSOR", "3f2a91c0": "$ID", "k5wq7hl2mzt3ybvn": "$MEMBER"}
 """What stands in an example for what only a session of one's own can tell."""
 
 NEEDS: Mapping[str, str] = {"irb": "irb", "fish": "fish", "topic": "bwrap"}

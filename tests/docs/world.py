@@ -49,6 +49,8 @@ AT_TERMINAL: Mapping[str, Left] = {
     "tmuxctl status --follow": Left(("C-c",), full_screen=False, status=130),
     "tmuxctl watch": Left(("C-c",), full_screen=False, status=130),
     "tmuxctl serve": Left(("C-c",), full_screen=False),
+    "tmuxctl gateway up": Left(("C-c",), full_screen=False),
+    "tmuxctl gateway pair": Left(("C-c",), full_screen=False, status=130),
 }
 """What is typed at a terminal, unless its output goes elsewhere, and how it is left."""
 

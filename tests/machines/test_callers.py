@@ -10,12 +10,12 @@ import pytest
 from machines.conftest import tmuxctl
 from machines.ssh_server import SshServer
 
+from tmuxctl.access import CallerAccess, check_arguments, find_meant, still_means
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.operations import find
 from tmuxctl.surfaces.mcp.client import read_settings
 from tmuxctl.surfaces.mcp.server import ToolServer
-from tmuxctl.surfaces.server.admission.access import CallerAccess, check_arguments, find_meant, still_means
 from tmuxctl.surfaces.server.admission.guard import AdmissionRules
 from tmuxctl.surfaces.server.app import make_server
 

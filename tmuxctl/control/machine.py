@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tmuxctl.model import Session, State
     from tmuxctl.plugin_machine import PluginMachine
     from tmuxctl.program_profile import Profile
+    from tmuxctl.rpc.records import OperationsElsewhere
     from tmuxctl.terminal.tmux.lease import LeaseHolder
     from tmuxctl.terminal.tmux.server import Pane
     from tmuxctl.transport.base import Transport, Watched
@@ -68,6 +69,8 @@ class Machine:
         clock: Clock = CLOCK,
         address: str = "",
         entry: MachineEntry | None = None,
+        remote: OperationsElsewhere | None = None,
+        service: type | None = None,
     ) -> None:
         self.transport, self.io = transport, io or PaneIO(transport)
         self.settings = settings
@@ -85,6 +88,10 @@ class Machine:
         """What stands before the name of a session of this machine; empty for the one that the process works on."""
         self.entry = entry
         """How it is reached, where that is not the machine that the process works on."""
+        self.remote = remote
+        """The operations of the tmuxctl there, where these are what is carried out there, and nothing else."""
+        self.service = service
+        """The class that declares the operations, for those that are carried out elsewhere."""
         self.reached: dict[str, Machine] = {}
         """The other machines that were reached from here, by name."""
         self.listed_only = False

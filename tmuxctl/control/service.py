@@ -115,7 +115,9 @@ class Control:
             transport = LocalTransport(
                 settings.tmux_socket, tmux=settings.tmux_binary, config=CONFIG, resident=resident
             )
-        self.machine = Machine(transport, settings, resident=resident, timing=timing, limits=limits, clock=clock)
+        self.machine = Machine(
+            transport, settings, resident=resident, timing=timing, limits=limits, clock=clock, service=type(self)
+        )
 
     @classmethod
     def of(cls, machine: Machine) -> Control:
@@ -236,9 +238,10 @@ class Control:
         If the profile says that the program takes a pasted text (submit), Enter is pressed once the text is on the
         screen.
         """
+        from tmuxctl.control.caller_files import read_secret
         from tmuxctl.control.input import sending
 
-        secret = sending.read_secret(secret_from_env, secret_from_file, secret_from_fd)
+        secret = read_secret(secret_from_env, secret_from_file, secret_from_fd)
         write = partial(
             sending.send,
             self.machine,
@@ -418,9 +421,10 @@ class Control:
         An empty answer chooses what Enter alone would choose. Nothing is typed if no question is open, or if --id names
         another one.
         """
-        from tmuxctl.control.input import deciding, sending
+        from tmuxctl.control.caller_files import read_secret
+        from tmuxctl.control.input import deciding
 
-        secret = sending.read_secret(secret_from_env, secret_from_file, secret_from_fd)
+        secret = read_secret(secret_from_env, secret_from_file, secret_from_fd)
         return deciding.decide(self.machine, session, option, id=id, secret=secret, wait=wait, timeout=timeout)
 
     @_drive(
@@ -833,7 +837,12 @@ class Control:
             raise Usage("--all-machines watches all sessions", reason="bad_option", hint=hint)
         from tmuxctl.control.machines import everywhere
 
-        return everywhere.watch(self.machine, lambda machine: watching.watch(machine, (), state))
+        def look(machine: Machine) -> Iterator[results.Event]:
+            if machine.remote is not None:
+                return Control.of(machine).watch(state=state)
+            return watching.watch(machine, (), state)
+
+        return everywhere.watch(self.machine, look)
 
     @_look(
         right="read",
@@ -1044,6 +1053,9 @@ class Control:
         from tmuxctl.control.lifecycle import listing
 
         def look(machine: Machine) -> results.Sessions:
+            if machine.remote is not None:
+                listed: results.Sessions = Control.of(machine).ls(state=state, tag=tag, ended=ended)
+                return listed
             return listing.ls(
                 machine, state=state, tag=tag, all_sockets=all_sockets and not machine.address, ended=ended
             )
@@ -1181,6 +1193,10 @@ class Control:
 
         # what it names is lost: on its machine it is nowhere but there
         place, session = on_one_machine(self.machine, session)
+        if place.remote is not None:
+            wanted = {"session": session, "dry_run": dry_run, "timeout": timeout}
+            there: results.Restored = place.remote.call("restore", wanted, address=place.address)
+            return there
         restored: results.Restored = Control.of(place).carry_out(
             lambda: restoring.restore(place, session, dry_run=dry_run, timeout=timeout)
         )
@@ -1198,6 +1214,9 @@ class Control:
         from tmuxctl.control.lifecycle import ending
 
         place, session = on_one_machine(self.machine, session)
+        if place.remote is not None:
+            there: results.Synced = place.remote.call("sync", {"session": session}, address=place.address)
+            return there
         brought: results.Synced = Control.of(place).carry_out(lambda: ending.sync(place, session))
         return brought
 

@@ -12,7 +12,7 @@ import pytest
 from served import PATIENCE, EventStream, HttpServer
 from surfaces.web.browsing import PlainBrowser, tmuxctl
 
-from tmuxctl.surfaces.server.admission.access import CallerAccess
+from tmuxctl.access import CallerAccess
 from tmuxctl.surfaces.server.streams.hub import EventHub
 from tmuxctl.surfaces.web.board import Board
 from tmuxctl.surfaces.web.rows import RowWords

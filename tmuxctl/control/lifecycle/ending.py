@@ -43,12 +43,16 @@ def kill(
         )
     if everything == bool(names):
         raise Usage("name the sessions to kill, or give --all", reason="missing", hint="tmuxctl ls")
+    elsewhere: dict[Machine, list[str]] = {}
     if everything:
         panes = finding.list_panes(machine)
         meant = {machine: _Meant(panes, records.list_lost(machine, panes), [])}
     else:
         try:
-            meant = {place: _find_named(place, there, force) for place, there in by_machine(machine, names).items()}
+            places = by_machine(machine, names)
+            elsewhere = {place: there for place, there in places.items() if place.remote is not None}
+            meant = {place: _find_named(place, there, force) for place, there in places.items() if place.remote is None}
+            _find_elsewhere(elsewhere)
         except TmuxctlError as error:
             error.message += "; nothing was killed" if len(names) > 1 else ""
             raise
@@ -60,7 +64,19 @@ def kill(
         there += [_end_foreign(other, pane, word, grace) for other, pane in found.foreign]
         there += end_lost(place, found.lost, signal=word, grace=grace, force=force)
         ended += [changed(one, session=place.address_of(one.session)) for one in there]
+    for place, called in elsewhere.items():
+        wanted = {"session": called, "signal": signal, "grace": grace, "force": force}
+        assert place.remote
+        ended += place.remote.call("kill", wanted, address=place.address).killed
     return Killed(tuple(ended))
+
+
+def _find_elsewhere(places: Mapping[Machine, Sequence[str]]) -> None:
+    """Raise for a session that is not there, before anything is ended; of a single one its machine tells that itself."""
+    for place, names in places.items():
+        for name in names if len(places) > 1 or len(names) > 1 else ():
+            assert place.remote
+            place.remote.call("show", {"session": name}, name, address=place.address)
 
 
 class _Meant(NamedTuple):

@@ -27,7 +27,10 @@ def reach(machine: Machine, session: str) -> tuple[Machine, str]:
         name, _, called = session.partition("/")
         if re.match(OTHER_SERVER, called):
             raise other_server_error(name)
-        return reaching.reach_machine(machine, name), called
+        place = reaching.reach_machine(machine, name)
+        if place.remote is not None and "/" in called:
+            raise reaching.no_further_error(name)
+        return place, called
     if machine.address:
         return machine, session
     if ":" in session or machine.transport.files(f"{machine.transport.home}/{layout.ADOPTED}"):

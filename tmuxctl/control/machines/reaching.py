@@ -26,16 +26,19 @@ _connecting = threading.Lock()
 def reach_machine(machine: Machine, name: str) -> Machine:
     """The machine of this name, as this one reaches it. NotFound `no_machine` where there is none that may be reached."""
     if machine.address:
-        hint = (
-            "name the machine alone; what reaches it through another one stands in your ssh configuration (ProxyJump)"
-        )
-        raise NotFound(f"{machine.address} reaches no other machines", reason="no_machine", hint=hint)
+        raise no_further_error(machine.address)
     with _connecting:
         found = machine.reached.get(name)
         if found is None:
             entry = find_machine(name, listed_only=machine.listed_only)
             machine.reached[name] = found = _make_machine(machine, entry)
     return found
+
+
+def no_further_error(name: str) -> NotFound:
+    """The error for a machine that is named behind the machine `name`."""
+    hint = "name the machine alone; what reaches it through another one stands in your ssh configuration (ProxyJump)"
+    return NotFound(f"{name} reaches no other machines", reason="no_machine", hint=hint)
 
 
 def declare_machine(machine: Machine, entry: MachineEntry) -> None:
@@ -49,7 +52,7 @@ def declare_machine(machine: Machine, entry: MachineEntry) -> None:
     other = known.entry
     if (
         other is None
-        or (other.ssh, other.command) != (entry.ssh, entry.command)
+        or (other.ssh, other.command, other.gateway) != (entry.ssh, entry.command, entry.gateway)
         or (listed is None and (other.tmux, other.socket) != (entry.tmux, entry.socket))
     ):
         raise Usage(
@@ -60,6 +63,10 @@ def declare_machine(machine: Machine, entry: MachineEntry) -> None:
 
 
 def _make_machine(here: Machine, entry: MachineEntry) -> Machine:
+    if entry.gateway:
+        from tmuxctl.control.machines.remote import make_remote_machine
+
+        return make_remote_machine(here, entry)
     settings = settings_of(here.settings, entry, here.transport.socket)
     transport = connect(entry, settings, here.timing.machine)
 
@@ -88,7 +95,11 @@ def settings_of(settings: Settings, entry: MachineEntry, socket: str) -> Setting
 
 
 def connect(entry: MachineEntry, settings: Settings, timing: MachineTiming) -> PipeTransport:
-    """A transport to a machine. Nothing is reached before its first call."""
+    """A transport to a machine. Nothing is reached before its first call. Usage `operations_only` for one behind a gateway."""
+    if entry.gateway:
+        from tmuxctl.control.machines.remote import operations_only_error
+
+        raise operations_only_error(entry.name)
     from tmuxctl.terminal.launch.tmux_conf import CONFIG
 
     explain = partial(ssh.explain if entry.ssh else ssh.explain_end, entry.name)

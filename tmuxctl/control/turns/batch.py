@@ -10,9 +10,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.config import suggest
+from tmuxctl.control.caller_files import read_given_file
 from tmuxctl.control.input import deciding
 from tmuxctl.control.sessions import finding
-from tmuxctl.control.turns import turn
 from tmuxctl.control.waiting import waits
 from tmuxctl.errors import Conflict, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.operations import Anchor, Call, Cancelled, Operation, current, keep_result, to_json, under
@@ -76,7 +76,7 @@ def parse_steps(
     if (given is None) == (file is None):
         raise Usage("give the steps, or --file", reason="missing", hint=f"tmuxctl batch NAME '{EXAMPLE}'")
     if file is not None:
-        given = turn.read_given_file(file)
+        given = read_given_file(file)
     found = _parse_text(given) if isinstance(given, (str, bytes)) else given
     if not isinstance(found, (list, tuple)):
         raise Usage("the steps are neither a list nor a text", reason="bad_type", hint=f"as in {EXAMPLE}")

@@ -9,6 +9,7 @@ import time
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from tmuxctl.control.caller_files import read_given_file
 from tmuxctl.control.lifecycle.creation import SessionRequest, new, run_seconds
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
@@ -106,8 +107,6 @@ user=$(stat -c %u "/proc/$1") || exit
 def _bring_input(machine: Machine, pane: Pane, file: str) -> str:
     """Put the standard input for a command where a session of another machine can read it; the path of it there. Usage
     `too_large` for more than one write may have."""
-    from tmuxctl.control.turns.turn import read_given_file
-
     data = read_given_file(file)
     if len(data) > paste.SIZE_LIMIT:
         hint = "copy the file there first, and name it in the command"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from tmuxctl.control.caller_files import read_given_file
 from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
 from tmuxctl.control.observation.hook_events import ENDS
@@ -174,15 +174,6 @@ def text(given: bytes | None, file: str | None) -> bytes:
     if (given is None) == (file is None):
         raise Usage("give a text or --file", reason="missing", hint="tmuxctl ask NAME TEXT")
     return given or b"" if file is None else read_given_file(file).removesuffix(b"\n")
-
-
-def read_given_file(file: str) -> bytes:
-    """What a file holds that the caller names, up to one byte more than one write may have; Usage `bad_file`."""
-    try:
-        with open(os.path.expanduser(file), "rb") as handle:
-            return handle.read(paste.SIZE_LIMIT + 1)
-    except OSError as error:
-        raise Usage(f"{ascii(file)} cannot be read: {error.strerror}", reason="bad_file", hint="name a file") from None
 
 
 def create(machine: Machine, session: str, command: str) -> None:

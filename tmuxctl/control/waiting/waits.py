@@ -13,7 +13,7 @@ from tmuxctl.control.observation import wanting
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State, Status
-from tmuxctl.operations import Call, current, to_json, under
+from tmuxctl.operations import Call, Cancellation, current, to_json, under
 from tmuxctl.reading.text.patterns import let_blanks_end_rows
 from tmuxctl.results import Wait, Waits
 from tmuxctl.terminal.input.paste import LastInput, ended_error
@@ -183,22 +183,37 @@ def several(
         raise Usage("name the sessions: A,B,C", reason="missing", hint="tmuxctl wait --any A,B")
     places = {name: reach(machine, name) for name in names}
     for place, called in places.values():
-        finding.find_session(place, called)
+        if place.remote is None:
+            finding.find_session(place, called)
+        else:
+            place.remote.call("show", {"session": called}, called, address=place.address)
     if since is not None and since != "screen":
         raise Usage("a cursor belongs to one session", reason="bad_option", hint="leave --since out, or --since screen")
     call = current()
     limit = time_limit(machine, timeout)
     ends: dict[str, Wait | BaseException] = {}
-    waiters = {name: make_waiter(*places[name], wanted, since) for name in names}
-    over, enough = threading.Event(), threading.Event()
+    waiters = {name: make_waiter(*places[name], wanted, since) for name in names if places[name][0].remote is None}
+    over, enough = Cancellation(), threading.Event()
 
     def one(name: str) -> None:
+        place, called = places[name]
+        inner = Call(call.request_id, call.deadline, over, call.repeated)
         try:
-            with under(Call(call.request_id, call.deadline, over, call.repeated)), waiters[name] as waiter:
+            if place.remote is not None:
+                conditions = {key: value for key, value in vars(wanted).items() if key != "unknown"}
+                asked = {**conditions, "timeout": limit, "since": since, "now": now, "session": called}
+                with under(inner):
+                    ends[name] = place.remote.call("wait", asked, called, address=place.address)
+                return
+            with under(inner), waiters[name] as waiter:
                 found = waiter.test() if now else _with_screen(waiter, waiter.until(limit))
                 ends[name] = changed(found, session=places[name][0].address_of(found.session))
         except BaseException as error:
             ends[name] = error
+        finally:
+            tell(name)
+
+    def tell(name: str) -> None:
         end = ends[name]
         if len(ends) == len(names) or isinstance(end, BaseException) if every else _held(end):
             enough.set()

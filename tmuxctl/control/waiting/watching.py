@@ -5,7 +5,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from tmuxctl.control.observation.observing import StabilityTracker
 from tmuxctl.control.sessions import finding, records, summaries
 from tmuxctl.errors import Exited, NotFound, Unreachable
 from tmuxctl.model import Confidence, State
-from tmuxctl.operations import Call, current, under
+from tmuxctl.operations import Call, Cancellation, current, under
 from tmuxctl.reading.state.judging import Verdict
 from tmuxctl.results import Event
 from tmuxctl.terminal.tmux import layout
@@ -45,7 +45,10 @@ def watch(machine: Machine, names: tuple[str, ...], state: str | None = None) ->
     places: dict[Machine, tuple[str, ...]] = {}
     for name in names:
         place, called = reach(machine, name)
-        listing.show(place, called)
+        if place.remote is None:
+            listing.show(place, called)
+        else:
+            place.remote.call("show", {"session": called}, called, address=place.address)
         places[place] = (*places.get(place, ()), called)
     events = _Watching(machine, places, current()).events()
     return events if state is None else (one for one in events if state in (one.state.value, one.wants))
@@ -64,6 +67,7 @@ class _Watching:
         self.seen: queue.Queue[Event | BaseException] = queue.Queue()
         self.threads: dict[str, threading.Thread] = {}
         self.watched: dict[str, _One] = {}
+        self.stops: list[Callable[[], None]] = []
 
     def events(self) -> Iterator[Event]:
         """What the threads see, until there is nothing left to watch."""
@@ -86,13 +90,16 @@ class _Watching:
                 yield found
         finally:
             self.over.set()
-            for one in self.watched.values():
-                one.stop()
+            for stop in (*self.stops, *(one.stop for one in self.watched.values())):
+                stop()
 
     def _start(self) -> None:
         """Begin with sessions that are not watched yet."""
         first = not self.threads
         for machine, names in (self.places or self._all()).items():
+            if machine.remote is not None:
+                self._start_elsewhere(machine, names)
+                continue
             try:
                 there = {outline.id: outline.name for outline in finding.list_outlines(machine)}
                 wanted = {
@@ -119,6 +126,27 @@ class _Watching:
                     self.watched[pane.id] = watched = _One(self, machine, pane)
                     self.threads[pane.id] = thread = threading.Thread(target=self._watch, args=(watched,), daemon=True)
                     thread.start()
+
+    def _start_elsewhere(self, machine: Machine, names: tuple[str, ...]) -> None:
+        """Have another machine's tmuxctl watch these."""
+        key = f"{machine.address}/"
+        if key in self.threads:
+            return
+
+        def follow() -> None:
+            assert machine.remote
+            over = Cancellation()
+            self.stops.append(over.set)
+            try:
+                with under(changed(self.call, cancelled=over)):
+                    for event in machine.remote.call("watch", {"session": names}, address=machine.address):
+                        self.seen.put(event)
+            except BaseException as error:
+                if not self.over.is_set():
+                    self.seen.put(error)
+
+        self.threads[key] = thread = threading.Thread(target=follow, daemon=True)
+        thread.start()
 
     def _all(self) -> dict[Machine, tuple[str, ...]]:
         """Who drives what there is by now."""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fastapi import FastAPI
     from starlette.types import Receive, Scope, Send
 
-    from tmuxctl.surfaces.server.admission.access import CallerAccess
+    from tmuxctl.access import CallerAccess
     from tmuxctl.surfaces.server.app import Served
 
 PATH = "/mcp"

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from tmuxctl.access import CallerAccess
 from tmuxctl.errors import Conflict, Exited, Failed, NotFound, TmuxctlError
 from tmuxctl.ownership import make_parents
 from tmuxctl.state_files import make_private_folder, write_record
-from tmuxctl.surfaces.server.admission.access import CallerAccess
 from tmuxctl.surfaces.server.calls import Request
 from tmuxctl.surfaces.server.listening import open_unix_socket, runtime_folder
 from tmuxctl.surfaces.server.streams.raw_terminal import RawTerminal

@@ -89,6 +89,9 @@ def _list_services(app: App) -> Iterator[Service]:
     from tmuxctl.surfaces.cli.teams.connecting import TeamOperations
 
     yield _command_line_service(TeamOperations, app)
+    from tmuxctl.surfaces.cli.gateway.gateways import GatewayOperations
+
+    yield _command_line_service(GatewayOperations, app)
     from tmuxctl.surfaces.cli.setup.machines import MachineOperations
 
     yield _command_line_service(MachineOperations, app)

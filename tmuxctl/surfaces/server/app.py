@@ -14,11 +14,11 @@ from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.exceptions import HTTPException
 
 from tmuxctl import __version__
+from tmuxctl.access import CallerAccess, still_means
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.machines import read_machines
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server import pages, routes
-from tmuxctl.surfaces.server.admission.access import CallerAccess, still_means
 from tmuxctl.surfaces.server.admission.guard import PRINCIPAL, AdmissionRules, RequestGuard, describe_error
 from tmuxctl.surfaces.server.calls import NO_DEFAULTS, Calls, NewDefaults
 from tmuxctl.surfaces.server.logs import AuditLog, RequestLog

@@ -11,12 +11,12 @@ from typing import Any, TypeVar
 import anyio
 from anyio import to_thread
 
+from tmuxctl.access import CallerAccess, check_arguments
 from tmuxctl.control.service import Control
 from tmuxctl.errors import Denied, TmuxctlError
 from tmuxctl.model import NOTHING
 from tmuxctl.operations import Call, Cancellation, current, find, under
 from tmuxctl.results import Sessions
-from tmuxctl.surfaces.server.admission.access import CallerAccess, check_arguments
 from tmuxctl.surfaces.server.admission.guard import Busy
 from tmuxctl.surfaces.server.logs import AuditLog
 from tmuxctl.surfaces.server.metrics import Metrics

@@ -19,7 +19,7 @@ from tmuxctl.ownership import make_parents
 from tmuxctl.state_files import append_line, make_private_folder, state_home
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.server.admission.access import CallerAccess
+    from tmuxctl.access import CallerAccess
 
 AUDIT_BYTES = 16 << 20
 """Bytes of the audit log before it becomes `audit.log.1`, in the place of an older one."""

@@ -7,7 +7,7 @@ import os
 import re
 import socket
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from typing import Any
 
@@ -44,9 +44,13 @@ class ServeOptions(Value):
     all_machines: bool = False
 
 
-def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
-    """Serve until SIGINT or SIGTERM. `started` is called with the addresses once they are listened at. No session ends with the
-    server."""
+def serve(
+    options: ServeOptions,
+    started: Callable[[list[str]], None],
+    beside: Callable[[Control], AbstractContextManager[object]] = lambda control: nullcontext(),
+) -> None:
+    """Serve until SIGINT or SIGTERM. `started` is called with the addresses once they are listened at; what `beside` makes is
+    entered before that, and left at the end. No session ends with the server."""
     check_options(options)
     tokens = None if options.no_token else TokenFiles()
     if options.address and tokens:
@@ -67,7 +71,7 @@ def serve(options: ServeOptions, started: Callable[[list[str]], None]) -> None:
         started(told)
 
     try:
-        with Control(settings=settings, resident=True) as control:
+        with Control(settings=settings, resident=True) as control, beside(control):
             log = RequestLog(standard_error()) if options.log else None
             guard = make_server(
                 control,

@@ -20,6 +20,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 
 from tmuxctl import results
+from tmuxctl.access import CallerAccess, check_arguments
 from tmuxctl.control.service import Control
 from tmuxctl.errors import Conflict, Denied, TmuxctlError, Usage
 from tmuxctl.fleet.connector import Connector
@@ -32,7 +33,6 @@ from tmuxctl.machines import find_machine
 from tmuxctl.operations import find, to_json
 from tmuxctl.state_files import make_private_file, make_private_folder
 from tmuxctl.surfaces.server import routes
-from tmuxctl.surfaces.server.admission.access import CallerAccess, check_arguments
 from tmuxctl.surfaces.server.app import Served, access_of, token_check
 from tmuxctl.surfaces.server.streams import sse
 from tmuxctl.timing import TIMING

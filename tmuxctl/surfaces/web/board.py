@@ -27,9 +27,9 @@ from tmuxctl.timing import TIMING
 from tmuxctl.value import Value, changed
 
 if TYPE_CHECKING:
+    from tmuxctl.access import CallerAccess
     from tmuxctl.control import Control
     from tmuxctl.results import Event
-    from tmuxctl.surfaces.server.admission.access import CallerAccess
     from tmuxctl.surfaces.server.streams.hub import EventHub
     from tmuxctl.terminal.tmux.server import Pane
 

@@ -25,7 +25,7 @@ from tmuxctl.surfaces.web.plain import PlainPage, cut_grid
 from tmuxctl.surfaces.web.signing import add_signing, leave_for, read_fields
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.server.admission.access import CallerAccess
+    from tmuxctl.access import CallerAccess
     from tmuxctl.surfaces.web.rows import RowWords
 
 AT_ROOT = {"/manifest.webmanifest": "manifest.webmanifest", "/worker.js": "worker.js", "/favicon.svg": "favicon.svg"}

@@ -10,8 +10,8 @@ from tmuxctl.surfaces.web.markup import escape_text, write_page
 from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
+    from tmuxctl.access import CallerAccess
     from tmuxctl.results import TeamReport, TeamStatus
-    from tmuxctl.surfaces.server.admission.access import CallerAccess
 
 ASSETS_MISSING = """<p class="quiet">This is the page without JavaScript: what the other one is made with was not installed.
 A release has it; in a clone of the repository <code>make web-assets</code> brings it.</p>"""

@@ -9,9 +9,9 @@ from urllib.parse import parse_qsl
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 
+from tmuxctl.access import CallerAccess
 from tmuxctl.errors import TmuxctlError, Usage
 from tmuxctl.surfaces.server.admission import logins
-from tmuxctl.surfaces.server.admission.access import CallerAccess
 from tmuxctl.surfaces.server.app import Served, access_of
 from tmuxctl.surfaces.server.routes import parse_body
 from tmuxctl.surfaces.web.markup import HEADERS, escape_text, write_page

@@ -581,6 +581,33 @@ class Printer:
     def print_tokenrevoked(self, result: Any) -> None:
         self._note(f"token {result.name} does not hold any more")
 
+    @prints(results.GatewayKey)
+    def print_gateway_key(self, result: Any) -> None:
+        if result.text is not None:
+            write(result.text)
+        elif self.options.quiet:
+            self._lines(result.id)
+        else:
+            self._lines(clean(result.file))
+            self._note(
+                f"copy it to the {result.role}, by a way that others cannot read, and remove it here: it is a key"
+            )
+        if not result.loaded:
+            self._note("the gateway is not running: it takes the key when it starts")
+
+    @prints(results.GatewayRemoved)
+    def print_gateway_removed(self, result: Any) -> None:
+        self._note(f"{result.role} {result.id} may not connect any more")
+
+    @prints(results.GatewayPairing)
+    def print_gateway_pairing(self, result: Any) -> None:
+        if self.options.quiet:
+            self._lines(result.name)
+            return
+        self._lines(f"{result.name}  {result.fingerprint}  {','.join(result.rights)}  {','.join(result.sessions)}")
+        if result.host is not None:
+            self._note(f"list its sessions: tmuxctl ls --machine {result.name}")
+
     @prints(results.DenyList, results.SkillFolder)
     def print_json(self, result: Any) -> None:
         import json
@@ -624,6 +651,7 @@ class Printer:
     @prints(results.Explained, results.Doctor, results.Profiles, results.ProfilesTested, results.Plugins)
     @prints(results.Machines, results.MachineLine, results.MachineTested, results.MachineSetup)
     @prints(results.PluginPage, results.PluginsTested, results.TokensKept, "facts", "settings")
+    @prints(results.GatewayMembers, results.GatewayStatus)
     def print_table(self, result: Any) -> None:
         from tmuxctl.surfaces.cli.printing import table
 

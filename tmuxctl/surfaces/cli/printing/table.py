@@ -102,7 +102,17 @@ def line(one: Session, options: Options) -> str:
     label, verb = ("release", "release") if one.target else ("attach", "attach")
     if one.state.traits.over:
         label, verb = "its output", "log"
+    elif one.machine is not None and _is_behind_gateway(one.machine):
+        label, verb = "its screen", "screen"
     return f"{facts}      {label}: tmuxctl{socket} {verb} {flat(one.address)}"
+
+
+def _is_behind_gateway(machine: str) -> bool:
+    """Whether only operations reach this machine: no terminal does."""
+    from tmuxctl.machines import read_machines
+
+    found = read_machines().get(machine)
+    return found is not None and found.gateway is not None
 
 
 def facts(one: Session, options: Options) -> list[str]:
@@ -266,6 +276,29 @@ def tokens(found: Sequence[Any]) -> list[str]:
     return align(rows)
 
 
+def members(found: Sequence[Any]) -> list[str]:
+    """What `gateway ls` says: the id of each host and client, the operator's label for it, and since when."""
+    rows = [("ID", "ROLE", "NAME", "CREATED")]
+    return align([*rows, *((one.id, one.role.value, flat(one.name or "-"), flat(one.created)) for one in found)])
+
+
+def gateway(found: Any) -> list[str]:
+    """What `gateway status` says: facts of the server, then its connections."""
+    facts = [("process", str(found.process)), ("nats-server", found.version), ("since", found.since)]
+    facts += [("address", one) for one in found.urls]
+    facts += [("memory", f"{found.memory_bytes >> 20} MiB")]
+    if found.stream:
+        numbers = f", {found.stream.first} to {found.stream.last}" if found.stream.events else ""
+        facts += [("stream", f"{found.stream.events} events{numbers}, {found.stream.bytes} bytes")]
+    rows = [("ID", "ROLE", "NAME", "ADDRESS", "SENT", "RECEIVED", "WAITS")]
+    for one in found.connections:
+        sizes = (str(one.received_bytes), str(one.sent_bytes), str(one.pending_bytes))
+        rows.append(
+            (one.id or "-", one.role.value if one.role else "-", flat(one.name or "-"), flat(one.address), *sizes)
+        )
+    return [*pairs((name, flat(value)) for name, value in facts), "", *align(rows)]
+
+
 def plugin(found: Any) -> list[str]:
     """What `plugin show` says: what it is for, its facts, and its options, each with what it takes."""
     facts = [("name", found.name), ("kind", found.kind), ("order", found.order)]
@@ -350,7 +383,13 @@ def _quoted(word: str) -> str:
 
 def machines(found: Sequence[results.MachineLine]) -> list[str]:
     """What `machine ls` says: each machine, how it is reached, and where that is written."""
-    return align([(one.name, command(one.command) if one.command else f"ssh {one.ssh}", one.source) for one in found])
+    return align([(one.name, _way_to(one), one.source) for one in found])
+
+
+def _way_to(machine: results.MachineLine) -> str:
+    if machine.gateway:
+        return f"gateway {machine.gateway}"
+    return command(machine.command) if machine.command else f"ssh {machine.ssh}"
 
 
 def _value(value: Any, *, empty: str = "-") -> str:
@@ -406,8 +445,14 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.MachineTested: lambda found, options: checks(found.checks, options),
     results.MachineSetup: lambda found, options: steps(found.steps, options),
     results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
+    results.GatewayMembers: lambda found, options: _ids(found.members) if options.quiet else members(found.members),
+    results.GatewayStatus: lambda found, options: _ids(found.connections) if options.quiet else gateway(found),
 }
 """What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""
+
+
+def _ids(found: Sequence[Any]) -> list[str]:
+    return [one.id for one in found if one.id]
 
 
 def _names(found: Sequence[Any]) -> list[str]:

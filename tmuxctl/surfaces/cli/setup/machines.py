@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from tmuxctl import config, machines
 from tmuxctl.errors import Conflict, Failed, NotFound, Unreachable, Usage
 from tmuxctl.operations import TEXT, ValueKind, set_up
+from tmuxctl.surfaces.cli.commands.extras import load_gateway
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
 from tmuxctl.surfaces.cli.editing import toml_lines
 from tmuxctl.surfaces.cli.editing.replacing import replace_text
@@ -22,7 +23,7 @@ from tmuxctl.vocabulary import StepState
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
-    from tmuxctl.results import MachineLine, Machines, MachineSetup, MachineTested
+    from tmuxctl.results import GatewayPairing, MachineLine, Machines, MachineSetup, MachineTested
     from tmuxctl.transport.base import Transport
 
 MachineArgument = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse), "the name of the machine"]
@@ -98,6 +99,44 @@ class MachineOperations(CommandLineOperations):
                 f"no machine {ascii(name[:40])} in machines.toml", reason="no_machine", hint=f"there are: {listed}"
             )
         replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
+
+    @set_up(right="write", examples=("machine pair thathost k5wq7hl2mzt3ybvn <code.txt",))
+    def machine_pair(
+        self,
+        name: MachineArgument,
+        id: Annotated[
+            str, ValueKind("id", TEXT.schema, TEXT.parse), "its id at the gateway, as `gateway pair` shows it there"
+        ],
+    ) -> GatewayPairing:
+        """Pair with a machine behind a gateway, by the code that `tmuxctl gateway pair` shows there; write it into machines.toml.
+
+        The code is asked for on a terminal, else it is the first line of standard input. Each side learns the other's key; that of
+        the machine is kept in known_machines, and a machine that shows another one later is refused. How the gateway is reached
+        stands in gateway.json beside it: put the file there that `tmuxctl gateway add-client` wrote.
+        """
+        pairing, carrier = load_gateway("pairing"), load_gateway("carrier")
+        from tmuxctl.results import GatewayPairing
+        from tmuxctl.sealed.keys import fingerprint
+
+        entry = machines.parse_machine(name, {"gateway": id})
+        path = machines.machines_path()
+        listed = machines.read_machines(path).get(name)
+        if listed is not None and listed.gateway != id:
+            hint = f"choose another name, or take it out first: tmuxctl machine rm {name}"
+            raise Conflict(f"a machine named {name} is in machines.toml", reason="exists", hint=hint)
+        known, granted = pairing.pair_with(carrier.read_client_credentials(), id, name, self._ask_code)
+        if listed is None:
+            text = machines.read_machines_file(path) or ""
+            table: dict[str, str | Sequence[str]] = {**machines.machine_table(entry)}
+            replace_text(path, toml_lines.with_named_table(text, name, table, path))
+        return GatewayPairing(name, known.host_id, fingerprint(known.key), granted.rights, granted.sessions)
+
+    def _ask_code(self) -> str:
+        """The code of a pairing, from the terminal or standard input."""
+        if self._is_attended():
+            sys.stderr.write("Code: ")
+            sys.stderr.flush()
+        return sys.stdin.readline(64).strip() if sys.stdin is not None else ""
 
     @set_up(right="read", examples=("machine test box", "machine test box --json"))
     def machine_test(self, name: MachineArgument) -> MachineTested:
@@ -211,4 +250,4 @@ def _split(command: str) -> tuple[str, ...]:
 def _to_line(entry: MachineEntry) -> MachineLine:
     from tmuxctl.results import MachineLine
 
-    return MachineLine(entry.name, entry.source, entry.ssh, entry.command, entry.tmux, entry.socket)
+    return MachineLine(entry.name, entry.source, entry.ssh, entry.command, entry.tmux, entry.socket, entry.gateway)

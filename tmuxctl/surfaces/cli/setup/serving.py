@@ -6,23 +6,25 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl import config
-from tmuxctl.errors import Failed, Usage
+from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
+from tmuxctl.surfaces.cli.commands.extras import load_gateway
 from tmuxctl.surfaces.cli.commands.own_command import find_tmuxctl
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
-from tmuxctl.surfaces.cli.printing.output import flat, note, shown, write
+from tmuxctl.surfaces.cli.printing.output import flat, note, shown, tell, write
 from tmuxctl.surfaces.cli.setup.managers import notify_manager
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
+    from tmuxctl.control import Control
     from tmuxctl.results import LoginLink, TokenMade, TokenRevoked, TokensKept
     from tmuxctl.surfaces.server.admission.tokens import TokenFiles
     from tmuxctl.surfaces.server.serve import ServeOptions
@@ -118,6 +120,7 @@ class ServeOperations(CommandLineOperations):
             "serve --on-event 'tee -a events'",
             "serve --agentapi fix --listen 127.0.0.1:8767",
             "serve --daemon-socket ~/pty.sock --default-shell bash",
+            "serve --gateway host.json",
         ),
     )
     def serve(
@@ -143,6 +146,10 @@ class ServeOperations(CommandLineOperations):
         all_machines: Annotated[
             bool, "events and the page are of the sessions of all machines of machines.toml too"
         ] = False,
+        gateway: Annotated[
+            FileName | None,
+            "connect to a gateway with these credentials of a host, and serve paired clients through it too",
+        ] = None,
         log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
     ) -> None:
         """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
@@ -158,6 +165,9 @@ class ServeOperations(CommandLineOperations):
 
         On a --daemon-socket a line is a JSON object that creates, resizes, closes or lists sessions; each session that was
         created so has a socket of its own, which carries the raw bytes of its terminal.
+
+        With --gateway it connects outward to a gateway, and carries out what clients ask that `tmuxctl gateway pair` let in:
+        end-to-end encrypted, with the rights that authorized_clients has. It needs the extra `gateway` too.
 
         While it runs, ls, show, send, keys, screen, wait, ask, exec and status are carried out by a process that is ready, in
         a third of the time; --no-server runs one in its own process.
@@ -183,9 +193,30 @@ class ServeOperations(CommandLineOperations):
         options = changed(options, all_machines=all_machines)
         from tmuxctl.surfaces.server import serve as server
 
+        beside = {} if gateway is None else {"beside": self._gateway_host(gateway)}
         _collect_garbage_as_it_comes()
         with _serving_commands():
-            return server.serve(options, self._tell_started)
+            return server.serve(options, self._tell_started, **beside)
+
+    def _gateway_host(self, path: str) -> Callable[[Control], AbstractContextManager[object]]:
+        """What connects to a gateway with the credentials in this file. Where that does not work at once it is said, and tried
+        again for as long as the server runs."""
+        host, carrier = load_gateway("host"), load_gateway("carrier")
+        from tmuxctl.gateway.credentials import read_credentials
+        from tmuxctl.vocabulary import GatewayRole
+
+        credentials = carrier.check_role(read_credentials(path), GatewayRole.HOST, path)
+
+        @contextmanager
+        def connected(control: Control) -> Iterator[object]:
+            with carrier.only_user(path), host.GatewayHost(control, credentials) as made:
+                try:
+                    made.connection.wait_connected(TIMING.gateway.reach_seconds)
+                except TmuxctlError as error:
+                    tell(f"tmuxctl: {error.message}; it is tried again")
+                yield made
+
+        return connected
 
     def _tell_started(self, addresses: list[str]) -> None:
         """Say where it listens: on standard output, as what else it says is for people; and to a service manager that waits."""

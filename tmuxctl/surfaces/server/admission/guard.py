@@ -17,10 +17,10 @@ from urllib.parse import unquote, urlsplit
 
 from starlette.requests import ClientDisconnect
 
+from tmuxctl.access import CallerAccess
 from tmuxctl.errors import Denied, TmuxctlError, Unreachable, Usage
 from tmuxctl.operations import to_json
 from tmuxctl.surfaces.server.admission import logins
-from tmuxctl.surfaces.server.admission.access import CallerAccess
 from tmuxctl.timing import TIMING
 from tmuxctl.value import Value
 

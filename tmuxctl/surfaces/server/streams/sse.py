@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from anyio import from_thread
 
+from tmuxctl.access import still_means
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.operations import to_json
-from tmuxctl.surfaces.server.admission.access import still_means
 from tmuxctl.surfaces.server.calls import Calls, Request
 from tmuxctl.surfaces.server.streams.hub import Change, EventHub, parse_number
 from tmuxctl.timing import TIMING
 
 if TYPE_CHECKING:
-    from tmuxctl.surfaces.server.admission.access import CallerAccess
+    from tmuxctl.access import CallerAccess
 
 
 PING = ": ping\n\n"

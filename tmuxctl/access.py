@@ -1,4 +1,4 @@
-"""What a caller of the server may: rights, the sessions that are meant by its token, and nothing that names files here."""
+"""What a caller from elsewhere may: rights, the sessions that are meant by its token, and nothing that names files here."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from tmuxctl import plugin
 from tmuxctl.errors import Denied, NotFound, Unreachable
 from tmuxctl.machines import MACHINE
 from tmuxctl.operations import RIGHTS, Operation, Parameter, find
-from tmuxctl.value import Value
+from tmuxctl.results import Sessions
+from tmuxctl.value import Value, changed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from tmuxctl.control import Control
     from tmuxctl.control.machine import Machine
     from tmuxctl.model import Session
+    from tmuxctl.terminal.tmux.server import Pane
 
 EVERY = ("*",)
 
@@ -165,21 +167,17 @@ def _check_steps(access: CallerAccess, steps: Any, control: Control) -> None:
 
 def still_means(access: CallerAccess, control: Control, session: str) -> bool:
     """Whether the session of this id, which the caller follows, has a name that its token is for. One that is gone had one."""
-    from tmuxctl.control.sessions import finding
-
     if access.unlimited:
         return True
     try:
         machine, called = _reach_address(control, session)
-        return access.means(machine.address_of(finding.find_session(machine, called, whole=False).name))
+        return access.means(machine.address_of(_find_there(machine, called).name))
     except (NotFound, Unreachable):
         return True
 
 
 def find_meant(access: CallerAccess, control: Control, session: str) -> str:
     """The id of a session that the token is for, given its name or id. NotFound for any other: nothing is told of those."""
-    from tmuxctl.control.sessions import finding
-
     if access.unlimited:
         return session
     place, slash, _ = session.partition("/")
@@ -187,7 +185,7 @@ def find_meant(access: CallerAccess, control: Control, session: str) -> str:
         raise _not_meant(access, session)
     try:
         machine, called = _reach_address(control, session)
-        pane = finding.find_session(machine, called, whole=False)
+        pane = _find_there(machine, called)
         name, found = machine.address_of(pane.name), machine.address_of(pane.id)
     except (NotFound, Unreachable) as error:
         # not there, or ended: only its own name can tell whether it is meant
@@ -205,6 +203,16 @@ def _reach_address(control: Control, session: str) -> tuple[Machine, str]:
         return control.machine, session
     place, called = control.reach(session)
     return place.machine, called
+
+
+def _find_there(machine: Machine, called: str) -> Pane | Session:
+    """What has the name and the id of a session of this machine."""
+    if machine.remote is not None:
+        found: Session = machine.remote.call("show", {"session": called})
+        return found
+    from tmuxctl.control.sessions import finding
+
+    return finding.find_session(machine, called, whole=False)
 
 
 def _is_id(session: str) -> bool:
@@ -238,3 +246,25 @@ def _refuse_local(access: CallerAccess, operation: Operation, parameter: Paramet
             reason="local_file",
             hint="call it there: over the server's Unix socket",
         )
+
+
+class ServiceAccess(Value):
+    """What a caller from another machine may with the operations of a service: `rpc.responder.CallAccess`."""
+
+    access: CallerAccess
+    control: Control
+
+    @property
+    def rights(self) -> tuple[str, ...]:
+        """Of operations.RIGHTS, those it has."""
+        return self.access.rights
+
+    def check(self, operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with which it may call the operation: `check_arguments`."""
+        return check_arguments(self.access, operation, arguments, self.control)
+
+    def select(self, result: Any) -> Any:
+        """What of a result it may know: of a list of sessions those that it is for."""
+        if isinstance(result, Sessions):
+            return changed(result, sessions=self.access.select(result.sessions))
+        return result

@@ -1,0 +1,533 @@
+"""What a carrier may do to records, and a machine to its callers: each call ends as it should, and nothing is done twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rpc.conftest import QUICK, Host, operations_of
+from rpc.socket_carrier import Weather, read_records, write_record
+
+from tmuxctl import results
+from tmuxctl.control import Control
+from tmuxctl.errors import TmuxctlError, Unreachable
+from tmuxctl.operations import invoke, operation
+from tmuxctl.rpc.records import BODY_MOST, VERSION, WINDOW, Header, split_body
+from tmuxctl.rpc.responder import Responder, ResponderLimits
+from tmuxctl.value import changed
+
+
+@pytest.mark.parametrize(
+    "kind", [{"lost": 0.2}, {"repeated": 0.5}, {"late": 0.4}, {"lost": 0.1, "repeated": 0.2, "late": 0.2}], ids=str
+)
+def test_each_write_is_done_once_in_any_weather(far: Control, weather: Weather, kind: dict[str, float]) -> None:
+    far.new("far/sh", ("sh",))
+    vars(weather).update(kind)
+    for number in range(8):
+        far.exec("far/sh", (f"echo {number} >>done",))
+        far.send("far/sh", f"echo s{number} >>sent".encode(), wait_text=r"^\S* ?$")
+    vars(weather).update(lost=0.0, repeated=0.0, late=0.0)
+    assert far.exec("far/sh", ("cat done sent",)).output.split() == [
+        *map(str, range(8)),
+        *(f"s{number}" for number in range(8)),
+    ]
+
+
+def test_a_flood_that_is_followed_comes_exactly_in_any_weather(far: Control, weather: Weather) -> None:
+    far.new("far/sh", ("sh",))
+    since = far.screen("far/sh").position
+    following = far.read("far/sh", since=since, follow=True)
+    vars(weather).update(lost=0.05, repeated=0.1, late=0.1)
+    far.send("far/sh", b"seq 300000; exit", id="0123456789abcdef")
+    text = "".join(one.text for one in following)
+    lines = [line for line in text.splitlines() if line.isdigit()]
+    assert lines == [str(number) for number in range(1, 300001)]
+
+
+def test_of_a_flood_no_more_is_made_than_its_reader_takes(far: Control, host: Host, weather: Weather) -> None:
+    far.new("far/sh", ("sh",))
+    since = far.screen("far/sh").position
+    following = far.read("far/sh", since=since, follow=True)
+    far.send("far/sh", b"seq 2000000; echo all done")
+    far.wait("far/sh", text="^all done$", timeout=60.0)
+    # by now all has been printed, and nothing of it was read
+    came = [header for way, header in weather.seen if way == "in" and header.get("kind") == "item"]
+    assert 0 < len(came) <= WINDOW
+    first = next(following)
+    assert first.text.startswith("seq 2000000") or "1\n2\n" in first.text
+    following.close()  # type: ignore[attr-defined]
+
+
+def test_a_stream_goes_on_behind_a_cut(far: Control, weather: Weather) -> None:
+    far.new("far/sh", ("sh",))
+    since = far.screen("far/sh").position
+    following = far.read("far/sh", since=since, follow=True)
+    far.send("far/sh", b"for n in $(seq 30); do echo line $n; sleep 0.05; done; exit")
+    found = ""
+    for number, piece in enumerate(following):
+        found += piece.text
+        if number % 3 == 0:
+            weather.cut()
+    assert [line for line in found.splitlines() if line.startswith("line")] == [f"line {n}" for n in range(1, 31)]
+
+
+def test_a_call_whose_answer_is_lost_ends_as_unknown_and_is_done_once(
+    host: Host, reach: Callable[..., Control], weather: Weather
+) -> None:
+    far = reach(changed(QUICK, silence_seconds=1.0), far=host)
+    far.new("far/sh", ("sh",))
+    weather.lose = lambda way, header: way == "in"
+    with pytest.raises(Unreachable) as caught:
+        far.call("rename", {"session": "far/sh", "name": "other"}, request_id="abcdef0123456789")
+    assert caught.value.reason == "outcome_unknown"
+    assert caught.value.details["id"] == "abcdef0123456789"
+    assert caught.value.details["machine"] == "far"
+    weather.lose = lambda way, header: False
+    # a second rename by itself would not find the session any more
+    again = far.call("rename", {"session": "far/sh", "name": "other"}, request_id="abcdef0123456789")
+    assert again.name == "other"
+    with pytest.raises(TmuxctlError) as other:
+        far.call("rename", {"session": "far/sh", "name": "third"}, request_id="abcdef0123456789")
+    assert other.value.reason == "bad_id"
+
+
+def test_a_text_whose_answer_is_lost_is_typed_once(host: Host, reach: Callable[..., Control], weather: Weather) -> None:
+    far = reach(changed(QUICK, silence_seconds=1.0), far=host)
+    far.new("far/sh", ("sh",))
+    weather.lose = lambda way, header: way == "in"
+    with pytest.raises(Unreachable) as caught:
+        far.send("far/sh", b"echo x >>typed")
+    assert caught.value.reason == "outcome_unknown"
+    weather.lose = lambda way, header: False
+    assert far.send("far/sh", b"echo x >>typed", id=caught.value.details["id"]).result == "dup"
+    far.wait("far/sh", prompt=True)
+    assert far.exec("far/sh", ("cat typed",)).output == "x\n"
+
+
+def test_a_read_whose_machine_is_silent_ends_without_an_answer(
+    host: Host, reach: Callable[..., Control], weather: Weather
+) -> None:
+    far = reach(changed(QUICK, silence_seconds=0.5), far=host)
+    far.new("far/sh", ("sh",))
+    weather.silent = True
+    with pytest.raises(Unreachable) as caught:
+        far.screen("far/sh")
+    assert (caught.value.reason, caught.value.details["machine"]) == ("no_answer", "far")
+    weather.silent = False
+    assert far.screen("far/sh").session == "far/sh"
+
+
+def test_a_wait_outlives_a_silence_that_it_has_time_for(far: Control, weather: Weather) -> None:
+    far.new("far/sh", ("sh",))
+    far.send("far/sh", b"sleep 1; echo now")
+    weather.silent = True
+    timer = threading.Timer(2.0, lambda: setattr(weather, "silent", False))
+    timer.start()
+    assert far.wait("far/sh", text="^now$", timeout=30.0).matched
+
+
+def test_the_end_of_the_machines_process_is_told(host: Host, far: Control) -> None:
+    far.new("far/sh", ("sh",))
+    far.screen("far/sh")
+    host.kill()
+    with pytest.raises(Unreachable) as caught:
+        far.screen("far/sh")
+    assert caught.value.details["machine"] == "far"
+    with pytest.raises(Unreachable):
+        far.send("far/sh", b"x")
+    host.start()
+    assert far.screen("far/sh").session == "far/sh"
+
+
+def test_a_process_that_ends_in_the_middle_of_a_call_is_told(
+    host: Host, reach: Callable[..., Control], until: Callable[..., Any], weather: Weather
+) -> None:
+    far = reach(changed(QUICK, silence_seconds=1.0), far=host)
+    far.new("far/sh", ("sh",))
+    ended: dict[str, TmuxctlError] = {}
+
+    def call(name: str, **arguments: Any) -> None:
+        try:
+            far.call(name, {"session": "far/sh", **arguments})
+        except TmuxctlError as error:
+            ended[name] = error
+
+    threads = [
+        threading.Thread(target=call, args=("exec",), kwargs={"command": ["sleep 60"], "timeout": 2}),
+        threading.Thread(target=call, args=("wait",), kwargs={"text": "never", "timeout": 2}),
+    ]
+    for thread in threads:
+        thread.start()
+    until(lambda: sum(header["type"] == "call" for way, header in weather.seen if way == "out") >= 3)
+    host.kill()
+    for thread in threads:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert ended["exec"].reason == "outcome_unknown"
+    assert isinstance(ended["wait"], Unreachable)
+
+
+def test_another_process_is_not_asked_to_do_again_what_was_begun(
+    host: Host, far: Control, until: Callable[..., Any]
+) -> None:
+    far.new("far/sh", ("sh",))
+    ended: list[TmuxctlError] = []
+
+    def call() -> None:
+        try:
+            far.exec("far/sh", ("echo begun >>log; sleep 3",), timeout=30.0)
+        except TmuxctlError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=call)
+    thread.start()
+    until((host.folder / "log").exists)
+    host.kill()
+    host.start()
+    thread.join(30)
+    assert [error.reason for error in ended] == ["outcome_unknown"]
+    assert (host.folder / "log").read_text() == "begun\n"
+
+
+# machines that lie
+
+
+@contextmanager
+def lying_machine(path: str, answer: Callable[[Header, Callable[[Header, bytes], None]], None]) -> Iterator[None]:
+    """A machine that answers each record as `answer` does."""
+    listening = socket.socket(socket.AF_UNIX)
+    listening.bind(path)
+    listening.listen()
+    connections = []
+
+    def serve(connection: socket.socket) -> None:
+        lock = threading.Lock()
+
+        def send(header: Header, body: bytes) -> None:
+            write_record(connection, lock, header, body)
+
+        try:
+            read_records(connection, lambda header, body: answer(header, send))
+        except (OSError, ValueError):
+            return
+
+    def accept() -> None:
+        while True:
+            try:
+                connection, _ = listening.accept()
+            except OSError:
+                return
+            connections.append(connection)
+            threading.Thread(target=serve, args=(connection,), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    yield
+    listening.shutdown(socket.SHUT_RDWR)
+    listening.close()
+    for connection in connections:
+        connection.close()
+
+
+def reply(header: Header, number: int, kind: str, value: Any, **other: Any) -> dict[str, Any]:
+    return {"v": VERSION, "type": "reply", "id": header["id"], "number": number, "kind": kind, "more": False, **other}
+
+
+SCREEN = {
+    "session": "sh", "text": "x", "cols": 80, "rows": 24, "cursor": {"x": 0, "y": 0, "visible": True}, "alt": False,
+    "title": "", "state": None, "by": None, "position": None,
+}  # fmt: skip
+
+LIES: dict[str, Any] = {
+    "no result at all": None,
+    "a text": "screen",
+    "another class": {"class": "Session", "value": {"name": "sh", "id": "12345678"}},
+    "a class that there is not": {"class": "os.system", "value": {}},
+    "wrong types": {"class": "Screen", "value": {**SCREEN, "cols": "many"}},
+    "a session of another machine": {"class": "Screen", "value": {**SCREEN, "session": "web1/sh"}},
+    "a forged name": {"class": "Screen", "value": {**SCREEN, "session": "\x1b]0;x\x07"}},
+}
+
+
+class Liar:
+    """One lying machine, by the name that it has here."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_lie_is_told_as_a_bad_answer(place: Path, start_host: Any, reach: Callable[..., Control], lie: str) -> None:
+    path = f"{place}/liar"
+
+    def answer(header: Header, send: Callable[[Header, bytes], None]) -> None:
+        if header["type"] == "call":
+            send(reply(header, 0, "result", None), json.dumps(LIES[lie]).encode())
+
+    with lying_machine(path, answer):
+        far = reach(far=Liar(path), good=start_host())
+        with pytest.raises(Unreachable) as caught:
+            far.screen("far/sh")
+        assert (caught.value.reason, caught.value.details["machine"]) == ("bad_answer", "far")
+        far.new("good/sh", ("sh",))
+        listed = far.ls(all_machines=True)
+        assert [one.address for one in listed.sessions] == ["good/sh"]
+        assert [one.machine for one in listed.problems] == ["far"]
+
+
+FLOODS: dict[str, Callable[[Header, Callable[[Header, bytes], None]], None]] = {
+    "no JSON": lambda header, send: send(reply(header, 0, "result", None), b"{"),
+    "no number of JSON": lambda header, send: send(reply(header, 0, "result", None), b"[NaN]"),
+    "too deep": lambda header, send: send(reply(header, 0, "result", None), b"[" * 20_000 + b"]" * 20_000),
+    "an item of no stream": lambda header, send: send(reply(header, 0, "item", None), b"null"),
+    "a strange kind": lambda header, send: send({**reply(header, 0, "x", None), "kind": ["x"]}, b"null"),
+    "an error that is none": lambda header, send: send(reply(header, 0, "error", None), b"[]"),
+    "another version": lambda header, send: send({**reply(header, 0, "result", None), "v": 99}, b"null"),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+def test_nonsense_ends_a_call(place: Path, start_host: Any, reach: Callable[..., Control], flood: str) -> None:
+    path = f"{place}/liar"
+
+    def answer(header: Header, send: Callable[[Header, bytes], None]) -> None:
+        if header["type"] == "call":
+            FLOODS[flood](header, send)
+
+    with lying_machine(path, answer):
+        with pytest.raises(Unreachable) as caught:
+            reach(far=Liar(path)).screen("far/sh")
+        assert caught.value.reason == ("other_version" if flood == "another version" else "bad_answer")
+
+
+def test_records_that_nobody_asked_for_take_no_room(
+    place: Path, start_host: Any, reach: Callable[..., Control]
+) -> None:
+    path = f"{place}/liar"
+    sent = []
+
+    def answer(header: Header, send: Callable[[Header, bytes], None]) -> None:
+        if header["type"] != "call":
+            return
+        for number in range(1, 2000):
+            send(reply(header, number, "result", None, more=True), b"a" * BODY_MOST)
+            sent.append(number)
+        send({"type": "reply"}, b"")
+        send({**header, "id": "unknown-id", "number": -1}, b"")
+        send({**reply(header, 0, "result", None), "number": True}, b"")
+
+    with lying_machine(path, answer):
+        far = reach(changed(QUICK, silence_seconds=1.0), far=Liar(path))
+        kept: list[int] = []
+
+        def look() -> None:
+            remote = operations_of(far)
+            for pending in list(remote.client._pending.values()):
+                kept.append(len(pending.early) + len(pending.ready))
+
+        timer = threading.Timer(0.9, look)
+        timer.start()
+        with pytest.raises(Unreachable):
+            far.screen("far/sh")
+        timer.join()
+        assert sent
+        assert kept
+        assert max(kept) <= WINDOW
+
+
+def test_what_a_liar_tells_has_no_escape_sequences(place: Path, start_host: Any, reach: Callable[..., Control]) -> None:
+    path = f"{place}/liar"
+    evil = "\x1b]52;c;aGk=\x07\x9b2J"
+
+    def answer(header: Header, send: Callable[[Header, bytes], None]) -> None:
+        if header["type"] == "call":
+            value = {"class": "Screen", "value": {**SCREEN, "text": evil, "title": evil}}
+            send(reply(header, 0, "result", None), json.dumps(value).encode())
+
+    with lying_machine(path, answer):
+        screen = reach(far=Liar(path)).screen("far/sh")
+    assert screen.text == screen.title == "]52;c;aGk=2J"
+
+
+# the machine's end, record by record
+
+
+class Recorded:
+    """What a responder sends."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[Header, bytes]] = []
+        self.changed = threading.Condition()
+
+    def send(self, header: Header, body: bytes) -> None:
+        with self.changed:
+            self.records.append((header, body))
+            self.changed.notify_all()
+
+    def wait_for(self, kind: str) -> tuple[Header, bytes]:
+        """The first record of this type, or reply of this kind."""
+
+        def find() -> tuple[Header, bytes] | None:
+            return next((one for one in self.records if kind in (one[0]["type"], one[0].get("kind"))), None)
+
+        with self.changed:
+            assert self.changed.wait_for(find, 20)
+        found = find()
+        assert found
+        return found
+
+
+class Everything:
+    """The access of a caller that may do everything."""
+
+    rights = ("read", "write", "create", "kill")
+
+    def check(self, operation: Any, arguments: Any) -> dict[str, Any]:
+        return dict(arguments)
+
+    def select(self, result: Any) -> Any:
+        return result
+
+
+def call_record(call_id: str, operation: str, **arguments: Any) -> tuple[Header, bytes]:
+    body = json.dumps({"operation": operation, "arguments": arguments}).encode()
+    header = {"v": VERSION, "type": "call", "id": call_id, "part": 0, "parts": 1, "window": WINDOW, "digest": "d"}
+    header |= {"age": 0.0, "repeatable": False}
+    return header, body
+
+
+@pytest.fixture
+def control_here(place: Path, needs: Callable[..., None]) -> Iterator[Control]:
+    needs("tmux")
+    with Control() as control:
+        yield control
+
+
+def test_records_that_make_no_sense_are_dropped(control_here: Control) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    header, body = call_record("a" * 16, "ls")
+    for wrong in (
+        {},
+        {**header, "id": 3},
+        {**header, "id": "../x"},
+        {**header, "part": -1},
+        {**header, "part": 5},
+        {**header, "parts": 1 << 60},
+        {**header, "window": "x"},
+        {**header, "age": float("nan")},
+        {**header, "type": "dance"},
+    ):
+        responder.receive(wrong, body, out.send)
+    responder.receive(header, b"a" * (BODY_MOST + 1), out.send)
+    assert out.records == []
+    responder.receive(header, body, out.send)
+    assert json.loads(out.wait_for("result")[1])["class"] == "Sessions"
+    responder.close()
+
+
+class Counting:
+    """A service that yields as many outputs as are taken."""
+
+    def __init__(self) -> None:
+        self.made = 0
+
+    @operation(right="read", group="Look", streams=True)
+    def count(self) -> Iterator[results.Output]:
+        """Count."""
+        for number in range(10_000):
+            self.made = number + 1
+            yield results.Output("sh", str(number), "c1:1.1:0")
+
+    def call(self, name: str, arguments: Any, **about: Any) -> Any:
+        return invoke(self, name, arguments, **about)
+
+
+def test_of_a_stream_no_more_is_made_than_its_caller_has_room_for(until: Callable[..., Any]) -> None:
+    service, out = Counting(), Recorded()
+    responder = Responder(service, Everything())
+    responder.receive(*call_record("a" * 16, "count"), out.send)
+    until(lambda: len(out.records) == WINDOW)
+    # it goes on as far as its caller says
+    for number in (WINDOW // 2, WINDOW, 2 * WINDOW):
+        more = {"v": VERSION, "type": "more", "id": "a" * 16, "next": number, "window": number + WINDOW, "again": False}
+        responder.receive(more, b"", out.send)
+        until(lambda number=number: sum("number" in header for header, _ in out.records) == number + WINDOW)
+        assert service.made <= number + WINDOW + 1
+    responder.close()
+
+
+@pytest.mark.parametrize(
+    "body", [b"", b"{", b"[]", b'{"operation": 3, "arguments": {}}', b'{"operation": "ls", "arguments": []}']
+)
+def test_a_call_that_cannot_be_read_is_told(control_here: Control, body: bytes) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    responder.receive(call_record("a" * 16, "ls")[0], body, out.send)
+    assert json.loads(out.wait_for("error")[1])["reason"] == "bad_call"
+    responder.close()
+
+
+def test_a_record_of_another_version_is_told_what_is_understood(control_here: Control) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    header, body = call_record("a" * 16, "ls")
+    responder.receive({**header, "v": 99}, body, out.send)
+    error = json.loads(out.wait_for("failed")[1])
+    assert error["reason"] == "other_version"
+    assert "99" in error["message"]
+
+
+def test_no_more_calls_than_may_be_are_under_way(control_here: Control) -> None:
+    responder = Responder(control_here, Everything(), limits=ResponderLimits(calls=2))
+    control_here.new("sh", ("sh",))
+    out = Recorded()
+    for number in range(3):
+        responder.receive(*call_record(f"{number}" * 16, "wait", session="sh", text="never"), out.send)
+    header, body = out.wait_for("failed")
+    assert (header["id"], json.loads(body)["reason"]) == ("2" * 16, "busy")
+    responder.receive({"v": VERSION, "type": "cancel", "id": "0" * 16}, b"", out.send)
+    assert json.loads(out.wait_for("error")[1])["reason"] == "cancelled"
+    responder.close()
+
+
+def test_what_is_not_kept_any_more_is_told_and_not_done_again(control_here: Control) -> None:
+    responder = Responder(control_here, Everything(), limits=ResponderLimits(kept=1))
+    control_here.new("sh", ("sh",))
+    record = call_record("a" * 16, "tag", session="sh", tags=["x"])
+    first = Recorded()
+    responder.receive(*record, first.send)
+    first.wait_for("result")
+    responder.receive({"v": VERSION, "type": "more", "id": "a" * 16, "next": 1, "window": 1}, b"", first.send)
+    for number in range(3):
+        other = Recorded()
+        responder.receive(*call_record(f"{number}" * 16, "ls"), other.send)
+        other.wait_for("result")
+        responder.receive(
+            {"v": VERSION, "type": "more", "id": f"{number}" * 16, "next": 1, "window": 1}, b"", other.send
+        )
+    control_here.tag("sh", remove=("x",))
+    again = Recorded()
+    responder.receive(*record, again.send)
+    assert json.loads(again.wait_for("failed")[1])["reason"] == "outcome_unknown"
+    assert control_here.show("sh").tags == ()
+    responder.close()
+
+
+def test_a_cancel_that_comes_before_its_call_counts(control_here: Control) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    responder.receive({"v": VERSION, "type": "cancel", "id": "a" * 16}, b"", out.send)
+    responder.receive(*call_record("a" * 16, "new", name="sh", command=["sh"]), out.send)
+    out.wait_for("failed")
+    assert control_here.ls().sessions == ()
+
+
+def test_a_long_body_is_split_and_an_empty_one_is_one_part() -> None:
+    assert list(split_body(b"")) == [b""]
+    text = os.urandom(3 * BODY_MOST + 1)
+    parts = list(split_body(text))
+    assert b"".join(parts) == text
+    assert len(parts) == 4

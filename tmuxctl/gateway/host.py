@@ -1,0 +1,279 @@
+"""The end of a machine behind a gateway: it connects outward, takes handshakes of the clients that it knows, and has their calls
+carried out.
+
+Whatever comes may be hostile. Handshakes are limited for each client and altogether, channels for each client; what waits is
+bounded by the subscriptions, and what is not authentic is dropped. A client that is taken out of `authorized_clients` has no more
+calls carried out, and gets nothing more of those that are under way.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+import traceback
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tmuxctl.access import CallerAccess, ServiceAccess
+from tmuxctl.errors import Denied, TmuxctlError
+from tmuxctl.gateway import subjects
+from tmuxctl.gateway.connection import CarriedMessage, Connection
+from tmuxctl.gateway.messages import PAIRING, UNKNOWN_CHANNEL, pack_refusal
+from tmuxctl.rpc.records import Header
+from tmuxctl.rpc.responder import Responder
+from tmuxctl.sealed.handshake import HostHandshake
+from tmuxctl.sealed.keys import KeyFiles
+from tmuxctl.sealed.records import HEADER_BYTES, ID_BYTES, Channel
+from tmuxctl.sealed.trust import AuthorizedClients
+from tmuxctl.timing import TIMING, GatewayTiming
+from tmuxctl.value import Value
+
+if TYPE_CHECKING:
+    from tmuxctl.control import Control
+    from tmuxctl.gateway.credentials import Credentials
+    from tmuxctl.operations import Operation
+
+
+class HostLimits(Value):
+    """How much clients may ask for: handshakes a second of one and of all, and answers to records of unknown channels, at once
+    as many as in `burst_seconds`; channels of one; and of how many clients the handshakes are counted."""
+
+    client_handshakes: float = 10.0
+    handshakes: float = 100.0
+    unknown: float = 100.0
+    burst_seconds: float = 2.0
+    channels: int = 64
+    counted_clients: int = 1024
+
+
+LIMITS = HostLimits()
+
+
+class RateLimit:
+    """Lets so many things a second through, and at once as many as come in `burst_seconds`."""
+
+    def __init__(self, per_second: float, burst_seconds: float, clock: Callable[[], float]) -> None:
+        self._per_second, self._most, self._clock = per_second, per_second * burst_seconds, clock
+        self._left, self._then = self._most, clock()
+
+    def take(self) -> bool:
+        """Whether one more may pass now."""
+        now = self._clock()
+        self._left = min(self._most, self._left + (now - self._then) * self._per_second)
+        self._then = now
+        if self._left < 1:
+            return False
+        self._left -= 1
+        return True
+
+
+class _OpenChannel(Value):
+    """A channel, and whose it is: the id of the client at the gateway, and its static key."""
+
+    channel: Channel
+    client: str
+    key: bytes
+    began: float
+
+
+class _ClientAccess:
+    """What the client with this key may, as `authorized_clients` has it at each call: `rpc.responder.CallAccess`."""
+
+    def __init__(self, clients: AuthorizedClients, key: bytes, control: Control) -> None:
+        self._clients, self._key, self._control = clients, key, control
+
+    @property
+    def _access(self) -> ServiceAccess:
+        found = self._clients.find_key(self._key)
+        if found is None:
+            raise _unpaired_error()
+        access = CallerAccess(found.name, found.rights, found.sessions, remote=True)
+        return ServiceAccess(access, self._control)
+
+    @property
+    def rights(self) -> tuple[str, ...]:
+        """The rights it has now; Denied `unpaired` if it is not authorized any more."""
+        return self._access.rights
+
+    def check(self, operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with which it may call the operation."""
+        return self._access.check(operation, arguments)
+
+    def select(self, result: Any) -> Any:
+        """What of a result it may know."""
+        return self._access.select(result)
+
+
+class GatewayHost:
+    """Carries out the operations of `control` for the clients in `authorized_clients`, until it is closed. `credentials` are those
+    of a host. `refused` counts what was dropped, by its reason."""
+
+    connection_class: type[Connection] = Connection
+
+    def __init__(
+        self,
+        control: Control,
+        credentials: Credentials,
+        *,
+        limits: HostLimits = LIMITS,
+        timing: GatewayTiming = TIMING.gateway,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._control, self._limits, self._timing, self._clock = control, limits, timing, clock
+        self._own = credentials.id
+        self._clients = AuthorizedClients()
+        self._handshake = HostHandshake(
+            KeyFiles().load().all,
+            host_id=credentials.id,
+            is_authorized=lambda key: self._clients.find_key(key) is not None,
+        )
+        self.refused: Counter[str] = Counter()
+        self._channels: OrderedDict[bytes, _OpenChannel] = OrderedDict()
+        """By their ids, the one that was used last at the end."""
+        self._responders: dict[bytes, Responder] = {}
+        self._rate, self._unknown_rate = self._new_rate(limits.handshakes), self._new_rate(limits.unknown)
+        self._rates: OrderedDict[str, RateLimit] = OrderedDict()
+        self._lock = threading.Lock()
+        self.connection = self.connection_class(credentials, timing)
+        any_client = subjects.ANY
+        for name, subject, take in (
+            ("handshakes", subjects.handshake(self._own, any_client), self._take_handshake),
+            ("records", subjects.rpc(self._own, any_client), self._take_record),
+        ):
+            threading.Thread(target=self._follow, args=(subject, take), name=f"gateway {name}", daemon=True).start()
+
+    def __enter__(self) -> GatewayHost:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the connection, and the calls that are under way."""
+        with self._lock:
+            responders, self._responders = list(self._responders.values()), {}
+            self._channels.clear()
+        for responder in responders:
+            responder.close()
+        self.connection.close()
+
+    def _follow(self, subject: str, take: Callable[[CarriedMessage], None]) -> None:
+        """Take what comes on a subject, until the connection is closed. No message ends it."""
+        try:
+            messages = self.connection.subscribe(subject)
+            while True:
+                self._take_safely(messages.next(), take)
+        except TmuxctlError as error:
+            if error.reason != "closed":
+                sys.stderr.write(f"tmuxctl: {error.message}\n")
+
+    def _take_safely(self, message: CarriedMessage, take: Callable[[CarriedMessage], None]) -> None:
+        try:
+            take(message)
+        except TmuxctlError as error:
+            self.refused[error.reason or "error"] += 1
+        except Exception:
+            self.refused["internal"] += 1
+            if self.refused["internal"] == 1:
+                # a bug; the first tells enough, and whoever sends more could fill a disk
+                traceback.print_exc()
+
+    # handshakes
+
+    def _take_handshake(self, message: CarriedMessage) -> None:
+        client = _client_of(message)
+        if message.data[:1] == PAIRING:
+            # for `tmuxctl gateway pair`, if that runs
+            return
+        if not self._may_try(client):
+            self.refused["too_many"] += 1
+            return
+        try:
+            accepted = self._handshake.answer(message.data, client)
+        except TmuxctlError as error:
+            reply = pack_refusal(error)
+            if reply is not None:
+                self.connection.respond(message, reply)
+            raise
+        now = self._clock()
+        with self._lock:
+            self._drop_channels(accepted.client_key, now)
+            self._channels[accepted.channel.id] = _OpenChannel(accepted.channel, client, accepted.client_key, now)
+        self.connection.respond(message, accepted.reply)
+
+    def _may_try(self, client: str) -> bool:
+        """Whether this client, and all of them together, may make a handshake now."""
+        rate = self._rates.pop(client, None) or self._new_rate(self._limits.client_handshakes)
+        self._rates[client] = rate
+        while len(self._rates) > self._limits.counted_clients:
+            self._rates.popitem(last=False)
+        return rate.take() and self._rate.take()
+
+    def _new_rate(self, per_second: float) -> RateLimit:
+        return RateLimit(per_second, self._limits.burst_seconds, self._clock)
+
+    def _drop_channels(self, key: bytes, now: float) -> None:
+        """Make room for one more channel of this client: what was never used goes first, then what was not used for longest."""
+        for channel_id, one in list(self._channels.items()):
+            if not one.channel.is_confirmed and now - one.began > self._timing.unconfirmed_seconds:
+                del self._channels[channel_id]
+        own = [channel_id for channel_id, one in self._channels.items() if one.key == key]
+        # requests that are replayed open channels that are never used
+        own.sort(key=lambda channel_id: self._channels[channel_id].channel.is_confirmed)
+        for channel_id in own[: max(0, len(own) + 1 - self._limits.channels)]:
+            del self._channels[channel_id]
+
+    # records
+
+    def _take_record(self, message: CarriedMessage) -> None:
+        client, channel_id = _client_of(message), message.data[1 : 1 + ID_BYTES]
+        if len(message.data) < HEADER_BYTES:
+            self.refused["malformed"] += 1
+            return
+        with self._lock:
+            found = self._channels.get(channel_id)
+        output = subjects.output(self._own, client, channel_id.hex())
+        if found is None or found.client != client:
+            self.refused["other_channel"] += 1
+            if self._unknown_rate.take():
+                self.connection.publish(output, UNKNOWN_CHANNEL)
+            return
+        try:
+            record = found.channel.open(message.data)
+        except Denied as error:
+            if error.reason == "channel_ended":
+                with self._lock:
+                    self._channels.pop(channel_id, None)
+            raise
+        with self._lock:
+            if channel_id in self._channels:
+                self._channels.move_to_end(channel_id)
+
+        def send(header: Header, body: bytes) -> None:
+            self.connection.publish(output, found.channel.seal(header, body))
+
+        self._find_responder(found.key).receive(record.header, record.body, send)
+
+    def _find_responder(self, key: bytes) -> Responder:
+        """What carries out the calls of a client; they end where it is not authorized any more, and later ones are refused."""
+        with self._lock:
+            found = self._responders.get(key)
+            if found is None:
+                found = Responder(self._control, _ClientAccess(self._clients, key, self._control))
+                self._responders[key] = found
+        return found
+
+
+def _client_of(message: CarriedMessage) -> str:
+    """The id of the client that sent a message, as the gateway vouches for it; Denied `bad_subject` for what is none."""
+    words = message.subject.split(".")
+    if len(words) != 4 or not subjects.is_id(words[3]):
+        raise Denied("a message on a subject of no client", reason="bad_subject")
+    return words[3]
+
+
+def _unpaired_error() -> Denied:
+    hint = "pair again: `tmuxctl gateway pair` there, then here: tmuxctl machine pair NAME ID"
+    return Denied("this client is not authorized any more", reason="unpaired", hint=hint)

@@ -1,0 +1,60 @@
+"""What a client and a host say to each other before there is a channel between them, beside the handshake itself.
+
+A request of a handshake begins with its format (`sealed.handshake.FORMAT`), a message of a pairing with `PAIRING`: both come on the
+same subject. In the place of the reply to a handshake a host may say in a word why there is none: `REFUSED` and the word. Nobody
+vouches for it, as the two have no key in common then: whoever carries it could say the same, and all it can do is end the attempt.
+"""
+
+from __future__ import annotations
+
+from tmuxctl.errors import Denied, TmuxctlError, Unreachable
+
+PAIRING = b"p"
+
+REFUSED = b"\x02"
+
+UNKNOWN_CHANNEL = b""
+"""What a host sends in the place of a record: it has no such channel (any more), and the client makes another handshake."""
+
+REASONS = ("unpaired", "clock", "handshake")
+"""Why a host refuses a handshake, as far as it says so."""
+
+
+def pack_refusal(error: TmuxctlError) -> bytes | None:
+    """What a client is told of the error that ended its handshake; None for nothing."""
+    reply = error.details.get("reply")
+    if isinstance(reply, bytes):
+        return reply
+    return REFUSED + str(error.reason).encode() if error.reason in REASONS else None
+
+
+def parse_refusal(reply: bytes, machine: str) -> Denied | None:
+    """The error for a reply that refuses a handshake with this machine; None for any other reply.
+
+    Denied `unpaired`, `clock`, or `key_changed` where the host has another key than the known one.
+    """
+    if reply[:1] != REFUSED:
+        return None
+    reason = reply[1:33].decode("ascii", "replace")
+    if reason == "unpaired":
+        hint = f"pair with it: `tmuxctl gateway pair` there, then here: tmuxctl machine pair {machine} ID"
+        return Denied(f"{machine} does not know this client's key", reason="unpaired", hint=hint)
+    if reason == "clock":
+        hint = "set the clocks of both machines, as by NTP"
+        return Denied(f"the clocks of {machine} and this machine are too far apart", reason="clock", hint=hint)
+    return Denied(
+        f"{machine} does not answer to the key that is known of it. Its keys may have been made anew, or another machine pretends "
+        "to be it",
+        reason="key_changed",
+        hint=f"if its keys were made anew, remove the line of {machine} from known_machines and pair again",
+    )
+
+
+def silent_error(machine: str) -> Unreachable:
+    """The error for a host that is connected to the gateway, and says nothing."""
+    return Unreachable(
+        f"{machine} does not answer through the gateway",
+        reason="no_answer",
+        hint="is it switched on, and does `tmuxctl serve --gateway FILE` run there?",
+        machine=machine,
+    )

@@ -1,0 +1,99 @@
+"""The client of nats-py with two changes: a connection that is given up is closed at once, and `confirm` is sent behind all else.
+
+nats-py 2.16 closes a TLS connection in order and waits for the other end to say goodbye. When the network was cut without a
+word that takes asyncio's 30 s, in which nothing is reached again (measured: 39 s from the cut, with pings every 3 s).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Any
+from urllib.parse import ParseResult
+
+from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
+from nats.aio.transport import TcpTransport
+
+
+class AbortingTransport(TcpTransport):
+    """A connection with TLS from its first byte, whose `close` drops it with what was not sent yet: whoever closes in order
+    waits for `confirm` before."""
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.aborted = False
+        self._context = context
+
+    async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
+        """Open the connection. Raises OSError and asyncio.TimeoutError."""
+        opening = asyncio.open_connection(uri.hostname, uri.port, limit=buffer_size, ssl=self._context)
+        self._io_reader, self._io_writer = await asyncio.wait_for(opening, connect_timeout)
+
+    async def connect_tls(self, *_what: Any, **_more: Any) -> None:
+        """There is TLS already."""
+
+    def write(self, payload: bytes) -> None:
+        """Send bytes, unless the connection was given up."""
+        if not self.aborted:
+            super().write(payload)  # type: ignore[no-untyped-call]
+
+    def writelines(self, payload: list[bytes]) -> None:
+        """Send several pieces of bytes, unless the connection was given up."""
+        if not self.aborted:
+            super().writelines(payload)  # type: ignore[no-untyped-call]
+
+    async def drain(self) -> None:
+        """Wait until there is room for more; never for a connection that was given up."""
+        if not self.aborted:
+            await super().drain()  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Give the connection up, without a goodbye."""
+        self.aborted = True
+        if self._io_writer is not None:
+            self._io_writer.transport.abort()
+
+    async def wait_closed(self) -> None:
+        """Nothing is waited for."""
+
+
+class GatewayClient(Client):
+    """One connection to one server, which ends when it is lost: `Connection` opens the next one."""
+
+    _carrying: TcpTransport
+
+    def make_transport(self, context: ssl.SSLContext) -> TcpTransport:
+        """What carries the bytes."""
+        return AbortingTransport(context)
+
+    async def open(self, url: str, context: ssl.SSLContext, **options: Any) -> None:
+        """Connect to tls://HOST:PORT, TLS before all else: a server that speaks first could say that it wants none. Raises
+        OSError, nats.errors.Error and asyncio.TimeoutError."""
+        self._transport = self._carrying = self.make_transport(context)
+        await self.connect(
+            servers=[url], tls=context, tls_handshake_first=True, allow_reconnect=False, dont_randomize=True, **options
+        )
+
+    async def confirm(self, seconds: float) -> None:
+        """Wait until the server has taken all that was sent. Raises nats.errors.Error after so many seconds.
+
+        `flush` of nats-py may send its question ahead of messages that wait in memory (2.16).
+        """
+        await self._flush_pending(force_flush=True)
+        await self.flush(timeout=seconds)  # type: ignore[arg-type]
+
+    def abort(self) -> None:
+        """Drop the connection at once."""
+        if isinstance(self._carrying, AbortingTransport):
+            self._carrying.close()
+
+    async def _select_next_server(self) -> None:
+        """Connect to the only one, once; nats-py tries it again, hides the error, and makes a transport of its own."""
+        server = self._server_pool[0]
+        await self._carrying.connect(server.uri, DEFAULT_BUFFER_SIZE, self.options["connect_timeout"])
+        self._current_server = server
+
+    async def _process_op_err(self, e: Exception) -> None:
+        """The connection was lost. What waits to be sent would be waited for without end where nothing is taken any more."""
+        self.abort()
+        await super()._process_op_err(e)

@@ -1,0 +1,131 @@
+"""Pairing through a gateway, by a code that one side shows and a person types at the other: `sealed.pairing` over its subjects."""
+
+from __future__ import annotations
+
+import platform
+import re
+import time
+from collections.abc import Callable
+
+from tmuxctl.errors import Conflict, Denied, Timeout, TmuxctlError, Unreachable
+from tmuxctl.gateway import subjects
+from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
+from tmuxctl.gateway.credentials import Credentials
+from tmuxctl.gateway.messages import PAIRING
+from tmuxctl.machines import check_machine_name
+from tmuxctl.sealed.keys import KeyFiles
+from tmuxctl.sealed.pairing import SPAKE_BYTES, PairingClient, PairingHost, make_code
+from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines, check_grant
+from tmuxctl.timing import TIMING, Timing
+from tmuxctl.value import changed
+
+
+def let_client_in(
+    credentials: Credentials,
+    name: str,
+    rights: tuple[str, ...],
+    sessions: tuple[str, ...],
+    show: Callable[[str], None],
+    *,
+    timing: Timing = TIMING,
+) -> AuthorizedClient:
+    """Take one client into `authorized_clients`, as `name`, with these rights and patterns of sessions. `show` is given the code,
+    once a client can use it.
+
+    Timeout `no_client` if none has paired within the time of a code; Denied `wrong_code` and others of `sealed.pairing` for a guess
+    that was wrong, after which the code is spent; Conflict `exists` for a name that another client has.
+    """
+    check_machine_name(name)
+    check_grant(rights, sessions)
+    clients = AuthorizedClients()
+    code = make_code()
+    pairing = PairingHost(code, KeyFiles().load().current, host_id=credentials.id, name=_own_name())
+    ends = time.monotonic() + timing.sealed.pairing_seconds
+    with Connection(credentials, timing.gateway) as connection:
+        connection.wait_connected(timing.gateway.reach_seconds)
+        messages = connection.subscribe(subjects.handshake(credentials.id, subjects.ANY))
+        show(code)
+        first = _next(messages, ends, lambda one: len(one.data) == 2 + SPAKE_BYTES)
+        connection.respond(first, pairing.answer(first.data[1:]))
+        third = _next(messages, ends, lambda one: one.subject == first.subject and one.data != first.data)
+        wish = pairing.read_client(third.data[1:])
+        client = AuthorizedClient(name, wish.key, rights, sessions)
+        _replace_client(clients, client)
+        connection.respond(third, pairing.grant(rights, sessions))
+        connection.flush()
+    return client
+
+
+def pair_with(
+    credentials: Credentials, host: str, name: str, ask_code: Callable[[], str], *, timing: Timing = TIMING
+) -> tuple[KnownMachine, AuthorizedClient]:
+    """Learn the key of a host, put it into `known_machines` as `name`, and be known there; what is known of it, and what it grants.
+
+    `ask_code` gives the code that the host shows. Unreachable `host_offline`, `no_answer`; Denied `wrong_code`, `key_changed` where
+    `name` is known by another key, and others of `sealed.pairing`.
+    """
+    subjects.parse_id(host)
+    check_machine_name(name)
+    known_machines = KnownMachines()
+    with Connection(credentials, timing.gateway) as connection:
+        connection.wait_connected(timing.gateway.reach_seconds)
+        pairing = PairingClient(ask_code(), KeyFiles().load().current, AuthorizedClient(_own_name(), bytes(32)))
+        third = pairing.read_host(_ask(connection, host, pairing.first, timing.gateway.pairing_seconds))
+        told, granted = pairing.read_grant(_ask(connection, host, third, timing.gateway.pairing_seconds))
+    if told.host_id != host:
+        raise Denied(
+            f"host {told.host_id} has answered in the place of {host}",
+            reason="wrong_host",
+            hint="give the id that the host shows with the code",
+        )
+    found = changed(told, name=name)
+    if known_machines.find(name) is None:
+        known_machines.add(found)
+    else:
+        known_machines.check(name, found.key)
+    return found, granted
+
+
+def _ask(connection: Connection, host: str, message: bytes, seconds: float) -> bytes:
+    """What the host answers to a message of the pairing."""
+    hint = "does `tmuxctl gateway pair` wait there? A code is good for one attempt"
+    try:
+        return connection.request(host, PAIRING + message, seconds, handshake=True).data
+    except Timeout:
+        raise Unreachable(f"host {host} does not answer", reason="no_answer", hint=hint) from None
+    except TmuxctlError as error:
+        if error.reason != "host_offline":
+            raise
+        raise Unreachable(error.message, reason="host_offline", hint=hint) from None
+
+
+def _next(messages: Subscription, ends: float, fits: Callable[[CarriedMessage], bool]) -> CarriedMessage:
+    """The next message of a pairing that fits; Timeout `no_client` if none comes."""
+    while True:
+        try:
+            message = messages.next(max(0.0, ends - time.monotonic()))
+        except Timeout:
+            hint = "begin again, with a new code"
+            raise Timeout(
+                "no client has paired: the code was not used, or mistyped", reason="no_client", hint=hint
+            ) from None
+        if message.data[:1] == PAIRING and fits(message):
+            return message
+
+
+def _replace_client(clients: AuthorizedClients, client: AuthorizedClient) -> None:
+    """Put a client among the authorized ones, in the place of what its key had before; Conflict `exists` where another client has
+    its name."""
+    named, known = clients.find(client.name), clients.find_key(client.key)
+    if named is not None and named.key != client.key:
+        hint = f"begin again with another name, or remove the line of {client.name} from authorized_clients"
+        raise Conflict(f"another client named {client.name} is authorized", reason="exists", hint=hint)
+    if known is not None:
+        clients.remove(known.name)
+    clients.add(client)
+
+
+def _own_name() -> str:
+    """What this machine proposes to be called."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", platform.node().partition(".")[0])[:64].lstrip("._-")
+    return name or "machine"

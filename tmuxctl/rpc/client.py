@@ -1,0 +1,462 @@
+"""The end of calls by name that asks: a machine's operations, through whatever carrier reaches it.
+
+A carrier that breaks is made anew in the middle of a call, and the call goes on. Where nothing is heard of the machine for as long
+as the caller is patient, the call ends: what changes something as `outcome_unknown`, as it may have been carried out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from tmuxctl.errors import TmuxctlError, Unreachable
+from tmuxctl.operations import Call, Cancelled, current, under
+from tmuxctl.results import Pieces
+from tmuxctl.rpc.encoding import decode_any, decode_error
+from tmuxctl.rpc.records import (
+    BODY_MOST,
+    RESULT_MOST,
+    VERSION,
+    VERSIONS,
+    WINDOW,
+    Carrier,
+    Connect,
+    Header,
+    RemoteCall,
+    id_of,
+    number_of,
+    other_version_error,
+    pack_call,
+    split_body,
+)
+from tmuxctl.timing import TIMING, RpcTiming
+from tmuxctl.untrusted import parse_json
+from tmuxctl.value import Value
+
+
+class Patience(Value):
+    """How a call bears that nothing is heard: `seconds` until it ends, or at once where it does not wait (`waits`) and the machine
+    cannot be reached; whether it `changes` something, and whether it may be carried out again (`repeatable`), as it does so once by
+    itself. `write_id` is told where its outcome is unknown."""
+
+    seconds: float
+    waits: bool
+    changes: bool
+    repeatable: bool
+    write_id: str
+
+
+class _Pending:
+    """A call under way, as its caller sees it."""
+
+    def __init__(self, call_id: str, parts: list[bytes], digest: str) -> None:
+        self.id, self.parts, self.digest = call_id, parts, digest
+        self.changed = threading.Condition()
+        self.next, self.told = 0, WINDOW
+        """The number that is read next, and before which number the machine was told to send."""
+        self.early: dict[int, tuple[Header, bytes]] = {}
+        """Replies behind one that is missing."""
+        self.ready: deque[tuple[Header, bytes]] = deque()
+        self.taken = self.is_over = False
+        self.failed: TmuxctlError | None = None
+        self.repeatable = False
+        self.sent: float | None = None
+        """When the first record of it was sent."""
+        self.began = self.heard = time.monotonic()
+        self.beat = self.moved = self.began
+
+    @property
+    def window(self) -> int:
+        """Before which number replies may be sent: there is room for no more."""
+        return self.next - len(self.ready) + WINDOW
+
+    def take(self, header: Header, body: bytes) -> None:
+        """Take a record of the machine; what is no part of the answer is dropped."""
+        with self.changed:
+            self.heard = time.monotonic()
+            if header.get("v") not in VERSIONS:
+                self.failed = other_version_error(header.get("v"))
+                self.changed.notify_all()
+                return
+            if header.get("type") == "failed":
+                self.failed = decode_error(_parse(body))
+            elif header.get("type") in ("taken", "reply"):
+                self.taken = True
+            if header.get("type") == "reply" and len(body) <= BODY_MOST:
+                number = number_of(header, "number")
+                if self.next <= number < self.window:
+                    self.early[number] = (header, body)
+                while self.next in self.early:
+                    self.ready.append(self.early.pop(self.next))
+                    self.next += 1
+                    self.moved = self.heard
+            self.changed.notify_all()
+
+    def fail(self, error: TmuxctlError) -> None:
+        """End the call with this."""
+        with self.changed:
+            self.failed = self.failed or error
+            self.changed.notify_all()
+
+
+class CallClient:
+    """The operations of one machine. `connect` makes the carrier, at the first call and whenever one broke."""
+
+    def __init__(self, machine: str, connect: Connect, *, timing: RpcTiming = TIMING.rpc) -> None:
+        self.machine, self.timing = machine, timing
+        self._connect = connect
+        self._carrier: Carrier | None = None
+        self.broken: TmuxctlError | None = None
+        self._connecting, self._lock = threading.Lock(), threading.Lock()
+        self._pending: dict[str, _Pending] = {}
+        self._beating = False
+
+    def call(
+        self, call: RemoteCall, allowed: Mapping[str, type[Value]], patience: Patience, *, call_id: str | None = None
+    ) -> Any:
+        """What an operation gives that is called there: a value of a class that is `allowed`, by its name, None, or an iterator of
+        such values, which has a `close`. The call ends when the current call is cancelled or out of time.
+
+        Two calls with the same `call_id` are one, which is carried out once. Raises the error that ends it there, Unreachable
+        where nothing is heard (`no_answer`, `outcome_unknown`, or why the machine cannot be reached), and `bad_answer` for an
+        answer that makes no sense.
+        """
+        raw = bool(call.arguments.get("raw")) or call.operation == "batch"
+        pending = _Pending(call_id or os.urandom(8).hex(), list(split_body(pack_call(call))), call.digest)
+        answer = _AnswerReader(self, pending, allowed, patience, raw)
+        self._begin(pending, patience)
+        current().wake_by(answer.wake)
+        try:
+            kind, value = answer.next()
+            if kind == "stream":
+                stream = _Stream(answer)
+                return Pieces(stream) if isinstance(value, dict) and value.get("pieces") is True else stream
+        except Cancelled:
+            self._try_send({"v": VERSION, "type": "cancel", "id": pending.id}, reconnect=False)
+            answer.raise_end()
+            self.end(pending, cancel=True)
+            raise
+        except BaseException:
+            self.end(pending, cancel=True)
+            raise
+        self.end(pending, cancel=False)
+        if kind != "result":
+            raise self.nonsense_error(f"{kind} before the result")
+        return decode_any(value, allowed, raw=raw)
+
+    def close(self) -> None:
+        """End the calls under way, and the carrier."""
+        for pending in list(self._pending.values()):
+            pending.fail(
+                Unreachable(f"{self.machine}: the connection was closed", reason="closed", hint="connect again")
+            )
+        self._drop(self._carrier)
+
+    def end(self, pending: _Pending, *, cancel: bool) -> None:
+        """Have no more of this call; `cancel`: have it end there too."""
+        self._forget(pending)
+        if pending.is_over:
+            return
+        pending.is_over = True
+        if not cancel and pending.next <= 1:
+            return
+        header = {"v": VERSION, "type": "cancel" if cancel else "more", "id": pending.id}
+        if not cancel:
+            # it need not be kept any longer
+            header |= {"next": pending.next, "window": pending.next}
+        self._try_send(header, reconnect=False)
+
+    def unheard_error(self, pending: _Pending, patience: Patience) -> TmuxctlError:
+        """The error for a call of whose machine nothing is heard any more."""
+        why = self.broken or Unreachable(
+            f"{self.machine}: no answer within {patience.seconds:g} s",
+            reason="no_answer",
+            hint="is it switched on, is the network there, and does tmuxctl run there?",
+            machine=self.machine,
+        )
+        return self.unknown_error(patience) if patience.changes and pending.sent is not None else why
+
+    def unknown_error(self, patience: Patience) -> Unreachable:
+        """The error for a call that may have changed something there."""
+        again = f"repeat it with the same id, and it is done once: {patience.write_id}"
+        return Unreachable(
+            f"{self.machine}: its answer got lost, so it is not known whether that was done",
+            reason="outcome_unknown",
+            hint=again if patience.repeatable else "look before you repeat it: tmuxctl log NAME",
+            id=patience.write_id,
+            machine=self.machine,
+        )
+
+    def nonsense_error(self, what: str) -> Unreachable:
+        """The error for an answer that makes no sense."""
+        return Unreachable(
+            f"{self.machine}: what it answers makes no sense ({what})",
+            reason="bad_answer",
+            hint="does a tmuxctl of the same release run there? tmuxctl --version",
+            machine=self.machine,
+        )
+
+    def _forget(self, pending: _Pending) -> None:
+        with self._lock:
+            self._pending.pop(pending.id, None)
+
+    # records
+
+    def receive(self, header: Header, body: bytes) -> None:
+        """Take a record that came from the machine; one that makes no sense, or belongs to no call under way, is dropped."""
+        with suppress(ValueError):
+            pending = self._pending.get(id_of(header))
+            if pending is None:
+                return
+            try:
+                if header.get("type") == "unknown":
+                    self._is_unknown(pending, header)
+                    return
+                pending.take(header, body)
+            except TmuxctlError as error:
+                pending.fail(error)
+
+    def _is_unknown(self, pending: _Pending, header: Header) -> None:
+        seconds = header.get("seconds")
+        never_came = isinstance(seconds, (int, float)) and seconds > time.monotonic() - pending.began + 1.0
+        with pending.changed:
+            pending.heard = time.monotonic()
+            again = pending.next == 0 and (pending.repeatable or (never_came and not pending.taken))
+        if again:
+            self._send_call(pending)
+        else:
+            # it runs anew there, and knows nothing of what was before
+            pending.fail(Unreachable("the tmuxctl there was started anew", reason="restarted", hint="repeat it"))
+
+    def _begin(self, pending: _Pending, patience: Patience) -> None:
+        pending.repeatable = patience.repeatable or not patience.changes
+        with self._lock:
+            self._pending[pending.id] = pending
+            start, self._beating = not self._beating, True
+        if start:
+            threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
+        try:
+            self._reach()
+        except TmuxctlError:
+            if not patience.waits:
+                self._forget(pending)
+                raise
+        self._send_call(pending)
+
+    def _send_call(self, pending: _Pending) -> None:
+        for part, body in enumerate(pending.parts):
+            header = {
+                "v": VERSION,
+                "type": "call",
+                "id": pending.id,
+                "part": part,
+                "parts": len(pending.parts),
+                "window": pending.window,
+                "digest": pending.digest,
+                "repeatable": pending.repeatable,
+                "age": 0.0 if pending.sent is None else round(time.monotonic() - pending.sent, 3),
+            }
+            sent = time.monotonic()
+            if not self._try_send(header, body):
+                return
+            pending.sent = pending.sent or sent
+
+    def ask_on(self, pending: _Pending, *, again: bool = False) -> None:
+        with pending.changed:
+            pending.told = pending.window
+            header = {"v": VERSION, "type": "more", "id": pending.id, "next": pending.next, "window": pending.told}
+        self._try_send({**header, "again": again})
+
+    def _beat(self) -> None:
+        """Tell the machine of each call that its caller is there, and ask for what got lost."""
+        while True:
+            time.sleep(self.timing.gap_seconds)
+            with self._lock:
+                found = list(self._pending.values())
+                if not found:
+                    self._beating = False
+                    return
+            now = time.monotonic()
+            for pending in found:
+                late = bool(pending.early) and now - max(pending.moved, pending.beat) > self.timing.gap_seconds
+                if now - pending.beat < self.timing.beat_seconds and not late:
+                    continue
+                pending.beat = now
+                if not pending.taken:
+                    self._send_call(pending)
+                else:
+                    self.ask_on(pending, again=late or now - pending.moved > self.timing.beat_seconds)
+
+    # the carrier
+
+    def _reach(self) -> Carrier:
+        with self._connecting:
+            if self._carrier is not None:
+                return self._carrier
+            made: list[Carrier] = []
+
+            def lost() -> None:
+                self._drop(made[0] if made else None)
+
+            try:
+                carrier = self._connect(self.receive, lost)
+            except TmuxctlError as error:
+                self.broken = error
+                raise
+            made.append(carrier)
+            self._carrier, self.broken = carrier, None
+            return carrier
+
+    def _try_send(self, header: Header, body: bytes = b"", *, reconnect: bool = True) -> bool:
+        carrier = self._carrier
+        if carrier is None and not reconnect:
+            return False
+        try:
+            carrier = carrier or self._reach()
+            carrier.send(header, body)
+            return True
+        except (TmuxctlError, OSError):
+            if carrier is not None:
+                self._drop(carrier)
+            return False
+
+    def _drop(self, carrier: Carrier | None) -> None:
+        if carrier is None:
+            return
+        if self._carrier is carrier:
+            self._carrier = None
+        with suppress(TmuxctlError, OSError):
+            carrier.close()
+
+
+class _AnswerReader:
+    """What a machine answers to one call, in the thread of its caller."""
+
+    def __init__(
+        self,
+        client: CallClient,
+        pending: _Pending,
+        allowed: Mapping[str, type[Value]],
+        patience: Patience,
+        raw: bool,
+    ) -> None:
+        self.client, self.pending, self.allowed, self.patience, self.raw = client, pending, allowed, patience, raw
+
+    def next(self) -> tuple[str, Any]:
+        """The next thing that is told, with its kind; the error that ends the call there is raised."""
+        kind, bodies, size = "", [], 0
+        while True:
+            header, body = self._next_record()
+            kind = kind or str(header.get("kind"))
+            size += len(body)
+            if header.get("kind") != kind or size > RESULT_MOST:
+                raise self.client.nonsense_error("it is too large" if size > RESULT_MOST else "mixed replies")
+            bodies.append(body)
+            if header.get("more") is not True:
+                break
+        value = _parse(b"".join(bodies))
+        if kind == "error":
+            self.client.end(self.pending, cancel=False)
+            raise decode_error(value)
+        return kind, value
+
+    def raise_end(self) -> None:
+        """Of a call that was cancelled: the error that ends it there, with what was done before, if that comes in time."""
+        if not self.patience.changes:
+            return
+        with self.pending.changed:
+            self.pending.changed.wait_for(lambda: self.pending.ready, self.client.timing.cancel_seconds)
+            came = bool(self.pending.ready)
+        if came:
+            with suppress(Unreachable), under(Call("")):
+                self.next()
+
+    def item(self, value: Any) -> Any:
+        """An item of a stream."""
+        return decode_any(value, self.allowed, raw=self.raw)
+
+    def _next_record(self) -> tuple[Header, bytes]:
+        pending, call = self.pending, current()
+        while True:
+            found = None
+            with pending.changed:
+                if pending.ready:
+                    found = pending.ready.popleft()
+                elif pending.failed is not None:
+                    raise self._explained(pending.failed)
+                elif self._is_over_patience():
+                    raise self.client.unheard_error(pending, self.patience)
+                else:
+                    # Ctrl-C is heard between two steps of a sleep
+                    pending.changed.wait(self.client.timing.step_seconds)
+            if found is not None:
+                if pending.window - pending.told >= WINDOW // 2:
+                    self.client.ask_on(pending)
+                return found
+            call.check()
+
+    def _is_over_patience(self) -> bool:
+        """Whether nothing was heard for too long; for a call that does not wait, a machine that is not reached is enough."""
+        silent = time.monotonic() - self.pending.heard
+        return silent > self.patience.seconds or (not self.patience.waits and self.client.broken is not None)
+
+    def wake(self) -> None:
+        """Have the caller look whether it is cancelled."""
+        with self.pending.changed:
+            self.pending.changed.notify_all()
+
+    def _explained(self, error: TmuxctlError) -> TmuxctlError:
+        """The error that ended the call, or that its outcome is unknown."""
+        if error.reason in ("restarted", "closed") and self.patience.changes:
+            return self.client.unknown_error(self.patience)
+        return error
+
+
+class _Stream(Iterator[Any]):
+    """What an operation yields there, one by one. It ends there when it is closed here, or forgotten."""
+
+    def __init__(self, answer: _AnswerReader) -> None:
+        self._answer = answer
+
+    def __next__(self) -> Any:
+        answer = self._answer
+        if answer.pending.is_over:
+            raise StopIteration
+        try:
+            kind, value = answer.next()
+            if kind == "item":
+                return answer.item(value)
+            answer.client.end(answer.pending, cancel=kind != "end")
+        except BaseException:
+            self.close()
+            raise
+        if kind != "end":
+            raise answer.client.nonsense_error(f"{kind} in a stream")
+        raise StopIteration
+
+    def close(self) -> None:
+        """Have no more of it."""
+        self._answer.client.end(self._answer.pending, cancel=True)
+
+    def __del__(self) -> None:
+        with suppress(Exception):
+            self.close()
+
+
+def _parse(text: bytes) -> Any:
+    try:
+        return parse_json(text, limit=RESULT_MOST, parse_constant=_refuse)
+    except (ValueError, json.JSONDecodeError):
+        raise Unreachable(
+            "what it answers is no JSON", reason="bad_answer", hint="does a tmuxctl of the same release run there?"
+        ) from None
+
+
+def _refuse(word: str) -> Any:
+    raise ValueError(f"{word} is no number of JSON")

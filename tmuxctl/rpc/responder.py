@@ -1,0 +1,475 @@
+"""The end of calls by name that carries them out: on the machine whose sessions are meant, for one caller.
+
+A call is carried out once, however often it comes: what it gave is kept and given again. Each runs in a thread of its own under the
+rights of its caller, until its deadline, or until the caller gives up. Of a stream no more is made than the caller has room for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol
+
+from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.operations import NEW_NAME, Caller, Cancellation, Operation, find, in_pieces
+from tmuxctl.results import Pieces
+from tmuxctl.rpc.encoding import encode_any, encode_error
+from tmuxctl.rpc.records import (
+    BODY_MOST,
+    CALL_MOST,
+    RESULT_MOST,
+    VERSION,
+    VERSIONS,
+    WINDOW,
+    Header,
+    RemoteCall,
+    Send,
+    id_of,
+    number_of,
+    other_version_error,
+    parse_call,
+    split_body,
+)
+from tmuxctl.timing import TIMING, RpcTiming
+from tmuxctl.value import Value
+
+SECRET_PARAMETER, INPUT_PARAMETER = "secret_from_fd", "stdin"
+"""Parameters in whose place a call carries the secret itself, or what a command reads."""
+
+OFFERED = ("Drive", "Look", "Sessions")
+"""Groups of operations that are carried out for others."""
+
+SETTING_UP = ("doctor", "profile_ls", "profile_show", "profile_check", "plugin_ls", "plugin_show")
+"""Those of other groups that are."""
+
+FILES_OF_HOST = ("export", "report", "rec", "adopt", "release")
+"""Operations that write files, or drive panes of other tmux servers: they are left to the machine's own user."""
+
+OWN_PARAMETERS = ("secret_from_env", SECRET_PARAMETER, "fix", INPUT_PARAMETER, "all_machines", "all_sockets", "machine")
+"""Parameters that mean something of the machine that a call is made on."""
+
+
+class CallAccess(Protocol):
+    """What a caller may."""
+
+    @property
+    def rights(self) -> Sequence[str]:
+        """Of operations.RIGHTS, those it has."""
+
+    def check(self, operation: Operation, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        """The arguments with which it may call the operation; Denied or NotFound for those with which it may not."""
+
+    def select(self, result: Any) -> Any:
+        """What of a result it may know."""
+
+
+class ResponderLimits(Value):
+    """How much a caller may take: calls at once; results that are kept for it, by number and bytes, and ids of those that are not
+    any more; bytes of calls that have not come whole."""
+
+    calls: int = 64
+    kept: int = 256
+    kept_bytes: int = 64 << 20
+    ids: int = 8192
+    waiting_bytes: int = 2 * CALL_MOST
+
+
+LIMITS = ResponderLimits()
+
+
+class _Reply(Value):
+    """One record of an answer."""
+
+    header: Header
+    body: bytes
+
+
+class _Running:
+    """One call, from its first record on."""
+
+    def __init__(self, call_id: str, parts: int, digest: object) -> None:
+        self.id, self.parts, self.digest = call_id, parts, digest
+        self.received: dict[int, bytes] = {}
+        self.is_whole = False
+        self.changes = True
+        self.streams = False
+        self.cancelled = Cancellation()
+        self.changed = threading.Condition()
+        self.replies: deque[_Reply] = deque()
+        self.first = self.sent = self.acknowledged = 0
+        self.window = WINDOW
+        self.send: Send | None = None
+        self.heard = time.monotonic()
+        self.ended: float | None = None
+        self.bytes = 0
+
+    @property
+    def next_number(self) -> int:
+        """The number of the next reply that is made."""
+        return self.first + len(self.replies)
+
+    def acknowledge(self, number: int, window: int, again: bool) -> None:
+        """The caller has what is before `number`, and room for what is before `window`."""
+        with self.changed:
+            number = min(number, self.next_number)
+            self.acknowledged = max(self.acknowledged, number)
+            while self.streams and self.first < number:
+                self.bytes -= len(self.replies.popleft().body)
+                self.first += 1
+            self.window = max(self.window, min(window, number + WINDOW))
+            self.sent = max(number, self.first) if again else max(self.sent, number)
+            self.changed.notify_all()
+
+    def due(self) -> list[_Reply]:
+        """The replies that may be sent now."""
+        with self.changed:
+            until = min(self.window, self.next_number)
+            found = [self.replies[number - self.first] for number in range(self.sent, until)]
+            self.sent = max(self.sent, until)
+            return found
+
+
+class Responder:
+    """Carries out the operations of `service` for one caller with this access. Records of that caller are given to `receive`,
+    whatever brought them; a new carrier goes on where an old one broke."""
+
+    def __init__(
+        self,
+        service: Any,
+        access: CallAccess,
+        *,
+        limits: ResponderLimits = LIMITS,
+        timing: RpcTiming = TIMING.rpc,
+    ) -> None:
+        self.service, self.access, self.limits, self.timing = service, access, limits, timing
+        self.began = time.monotonic()
+        self._calls: OrderedDict[str, _Running] = OrderedDict()
+        self._forgotten: OrderedDict[str, None] = OrderedDict()
+        """Calls that were carried out or given up, of which no more is known."""
+        self._lock = threading.Lock()
+
+    def receive(self, header: Header, body: bytes, send: Send) -> None:
+        """Take a record of the caller; what answers it goes through `send`, from any thread. One that makes no
+        sense is dropped."""
+        with suppress(ValueError):
+            call_id = id_of(header)
+            if header.get("v") not in VERSIONS:
+                self._send_error(call_id, send, other_version_error(header.get("v")))
+            elif header.get("type") == "call":
+                self._take_part(call_id, header, body, send)
+            elif header.get("type") == "more":
+                self._go_on(call_id, header, send)
+            elif header.get("type") == "cancel":
+                self._cancel(call_id)
+
+    def close(self) -> None:
+        """Cancel what is under way, and forget what is kept."""
+        with self._lock:
+            calls = list(self._calls.values())
+            self._calls.clear()
+        for call in calls:
+            call.cancelled.set()
+            with call.changed:
+                call.changed.notify_all()
+
+    # records that come
+
+    def _take_part(self, call_id: str, header: Header, body: bytes, send: Send) -> None:
+        parts = number_of(header, "parts", CALL_MOST // BODY_MOST + 2)
+        part, window = number_of(header, "part", parts), number_of(header, "window")
+        if len(body) > BODY_MOST:
+            raise ValueError("a body that is too long")
+        self._tidy()
+        if self._may_be_known_to_another(call_id, header):
+            self._send_unknown(call_id, send)
+            return
+        with self._lock:
+            if call_id in self._forgotten:
+                call = None
+            elif (call := self._calls.get(call_id)) is None:
+                if sum(one.ended is None for one in self._calls.values()) >= self.limits.calls:
+                    busy = Conflict(
+                        f"{self.limits.calls} calls are under way there",
+                        reason="busy",
+                        hint="try again when one has ended",
+                    )
+                    self._send_error(call_id, send, busy)
+                    return
+                call = self._calls[call_id] = _Running(call_id, parts, header.get("digest"))
+        if call is None:
+            self._send_error(call_id, send, _lost_result_error())
+            return
+        if header.get("digest") != call.digest:
+            hint = "leave the id out to get a new one"
+            self._send_error(call_id, send, Usage("another call has this id", reason="bad_id", hint=hint))
+            return
+        call.send, call.heard = send, time.monotonic()
+        if call.is_whole:
+            # the caller, or its carrier, repeats it
+            _try_send(send, {"v": VERSION, "type": "taken", "id": call_id})
+            if part == 0 and call.ended is not None:
+                call.acknowledge(0, window, again=True)
+                self._push(call)
+            return
+        if parts != call.parts:
+            raise ValueError("another number of parts")
+        call.received[part] = body
+        if len(call.received) == parts and self._claim(call):
+            call.acknowledge(0, window, again=False)
+            threading.Thread(target=self._carry_out, args=(call,), name=f"call-{call_id[:8]}", daemon=True).start()
+        elif (
+            sum(sum(map(len, one.received.values())) for one in list(self._calls.values())) > self.limits.waiting_bytes
+        ):
+            self._forget(call)
+
+    def _may_be_known_to_another(self, call_id: str, header: Header) -> bool:
+        """Whether a process before this one may have begun with the call, which would then be carried out twice."""
+        age = header.get("age")
+        if isinstance(age, bool) or not isinstance(age, (int, float)) or not age >= 0:
+            raise ValueError("no age")
+        known = call_id in self._calls or header.get("repeatable") is True
+        return not known and age > time.monotonic() - self.began
+
+    def _send_unknown(self, call_id: str, send: Send) -> None:
+        seconds = round(time.monotonic() - self.began, 3)
+        _try_send(send, {"v": VERSION, "type": "unknown", "id": call_id, "seconds": seconds})
+
+    def _claim(self, call: _Running) -> bool:
+        """Whether it is to this thread to carry the call out, which has come whole."""
+        with call.changed:
+            first, call.is_whole = not call.is_whole, True
+            return first
+
+    def _go_on(self, call_id: str, header: Header, send: Send) -> None:
+        with self._lock:
+            call, forgotten = self._calls.get(call_id), call_id in self._forgotten
+        if call is None or not call.is_whole:
+            if forgotten:
+                self._send_error(call_id, send, _lost_result_error())
+                return
+            self._send_unknown(call_id, send)
+            return
+        call.send, call.heard = send, time.monotonic()
+        call.acknowledge(number_of(header, "next"), number_of(header, "window"), header.get("again") is True)
+        if not self._push(call):
+            _try_send(send, {"v": VERSION, "type": "taken", "id": call_id})
+
+    def _cancel(self, call_id: str) -> None:
+        with self._lock:
+            call = self._calls.get(call_id)
+            if call is None:
+                self._remember(call_id)
+                return
+        call.cancelled.set()
+        with call.changed:
+            call.changed.notify_all()
+
+    # carrying a call out
+
+    def _carry_out(self, running: _Running) -> None:
+        text = b"".join(running.received[part] for part in range(running.parts))
+        running.received.clear()
+        try:
+            call = parse_call(text)
+            operation = self._find(call)
+            running.changes = operation.meta.right != "read"
+            with in_pieces(call.pieces) if call.pieces else _nothing(), _given_files(call) as given:
+                result = self._invoke(running, call, operation, given)
+                if isinstance(result, Iterator):
+                    self._stream(running, result)
+                else:
+                    self._reply(running, "result", encode_any(self.access.select(result)))
+        except TmuxctlError as error:
+            self._reply(running, "error", encode_error(error))
+        except Exception as error:
+            # a bug here is told there too: else the caller waits for an end that does not come
+            self._reply(running, "error", encode_error(_internal_error(error)))
+        finally:
+            running.ended = time.monotonic()
+            self._push(running)
+
+    def _find(self, call: RemoteCall) -> Operation:
+        """The operation, if it is one that others may have carried out here."""
+        operation: Operation = find(type(self.service), call.operation)  # type: ignore[arg-type]  # a class is hashable
+        offered = operation.meta.group in OFFERED or operation.name in SETTING_UP
+        if not offered or operation.name in FILES_OF_HOST:
+            hint = "call it on the machine itself"
+            raise Denied(f"{operation.spoken} is not carried out for other machines", reason="not_offered", hint=hint)
+        for name in OWN_PARAMETERS:
+            if call.arguments.get(name) not in (None, False):
+                raise Denied(
+                    f"{operation.spoken}: {name} means what is on the machine itself",
+                    reason="local_file",
+                    hint="call it on the machine itself",
+                )
+        for parameter in operation.parameters:
+            if parameter.kind.target or parameter.kind.word in (NEW_NAME, "names"):
+                _refuse_addresses(call.arguments.get(parameter.name))
+        return operation
+
+    def _invoke(self, running: _Running, call: RemoteCall, operation: Operation, given: Mapping[str, Any]) -> Any:
+        rights = [one for one in self.access.rights if call.rights is None or one in call.rights]
+        arguments = self.access.check(operation, {**call.arguments, **call.data})
+        known = {parameter.name for parameter in operation.parameters}
+        if not given.keys() <= known:
+            raise Usage(f"{operation.spoken} takes no secret or input", reason="bad_parameter", hint="leave it out")
+        return self.service.call(
+            operation.name,
+            {**arguments, **given},
+            rights=rights,
+            request_id=call.request_id,
+            timeout=call.seconds,
+            cancelled=running.cancelled,
+            caller=None if call.owner is None else Caller(owner=call.owner),
+        )
+
+    def _stream(self, running: _Running, items: Iterator[Any]) -> None:
+        running.streams = True
+        self._reply(running, "stream", {"pieces": isinstance(items, Pieces)})
+        try:
+            for item in items:
+                if not self._reply(running, "item", encode_any(self.access.select(item))):
+                    return
+            self._reply(running, "end", None)
+        finally:
+            close = getattr(items, "close", None)
+            if close is not None:
+                close()
+
+    def _reply(self, running: _Running, kind: str, value: Any) -> bool:
+        """Make the replies that tell this, as the caller has room for them; False if it has given up."""
+        text = json.dumps(value).encode()
+        if len(text) > RESULT_MOST:
+            error = Failed(f"a result of {len(text)} bytes is too large", reason="too_large", hint="ask for less of it")
+            kind, text = "error", json.dumps(encode_error(error)).encode()
+        bodies = list(split_body(text))
+        for part, body in enumerate(bodies, 1):
+            with running.changed:
+                while running.streams and len(running.replies) >= WINDOW:
+                    if self._has_left(running):
+                        return False
+                    running.changed.wait(self.timing.beat_seconds)
+                header = {
+                    "v": VERSION,
+                    "type": "reply",
+                    "id": running.id,
+                    "number": running.next_number,
+                    "kind": kind,
+                    "more": part < len(bodies),
+                }
+                running.replies.append(_Reply(header, body))
+                running.bytes += len(body)
+            if running.streams:
+                self._push(running)
+        return not running.cancelled.is_set()
+
+    def _has_left(self, running: _Running) -> bool:
+        return running.cancelled.is_set() or time.monotonic() - running.heard > self.timing.lost_seconds
+
+    def _push(self, running: _Running) -> bool:
+        """Send what the caller has room for; whether there was anything."""
+        found, send = running.due(), running.send
+        for reply in found:
+            if send is not None:
+                _try_send(send, reply.header, reply.body)
+        return bool(found)
+
+    # what is kept
+
+    def _tidy(self) -> None:
+        """Forget results that are old, or too many; have reading end for a caller that is not heard of any more."""
+        now = time.monotonic()
+        with self._lock:
+            calls = list(self._calls.values())
+        for call in calls:
+            if call.ended is None and not call.changes and now - call.heard > self.timing.lost_seconds:
+                call.cancelled.set()
+        ended = [call for call in calls if call.ended is not None]
+        kept, room = self.limits.kept, self.limits.kept_bytes
+        for call in reversed(ended):
+            kept, room = kept - 1, room - call.bytes
+            seconds = self.timing.kept_seconds if call.changes else self.timing.lost_seconds
+            fetched = call.acknowledged == call.next_number or now - call.heard > self.timing.silence_seconds
+            if fetched and (kept < 0 or room < 0 or now - (call.ended or now) > seconds):
+                self._forget(call)
+
+    def _forget(self, call: _Running) -> None:
+        with self._lock:
+            self._calls.pop(call.id, None)
+            if call.is_whole and call.changes:
+                self._remember(call.id)
+
+    def _remember(self, call_id: str) -> None:
+        self._forgotten[call_id] = None
+        while len(self._forgotten) > self.limits.ids:
+            self._forgotten.popitem(last=False)
+
+    def _send_error(self, call_id: str, send: Send, error: TmuxctlError) -> None:
+        _try_send(send, {"v": VERSION, "type": "failed", "id": call_id}, json.dumps(encode_error(error)).encode())
+
+
+def _try_send(send: Send, header: Header, body: bytes = b"") -> None:
+    # what gets lost with a carrier is asked for again through the next one
+    with suppress(TmuxctlError, OSError):
+        send(header, body)
+
+
+def _refuse_addresses(names: Any) -> None:
+    """NotFound for a session of yet another machine: this one connects to none for others."""
+    for name in [names] if isinstance(names, str) else names or ():
+        if "/" in str(name):
+            hint = "name the machine that has it"
+            raise NotFound(f"no session {ascii(name)[:60]}", reason="no_session", hint=hint)
+
+
+def _lost_result_error() -> Unreachable:
+    return Unreachable(
+        "the call was carried out, or given up, and what it gave is not kept any more",
+        reason="outcome_unknown",
+        hint="look before you repeat it: tmuxctl log NAME",
+    )
+
+
+def _internal_error(error: Exception) -> Failed:
+    return Failed(
+        f"tmuxctl failed there: {type(error).__name__}", reason="internal", hint="its log there has the traceback"
+    )
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
+
+
+@contextmanager
+def _given_files(call: RemoteCall) -> Iterator[dict[str, Any]]:
+    """The arguments that stand for a secret and an input that a call carries: a descriptor, and a private file."""
+    given: dict[str, Any] = {}
+    reads, path = -1, ""
+    try:
+        if call.secret is not None:
+            # a pipe holds more than a secret may have; what does not fit is refused, never waited for
+            reads, writes = os.pipe()
+            try:
+                os.set_blocking(writes, False)
+                os.write(writes, call.secret)
+            finally:
+                os.close(writes)
+            given[SECRET_PARAMETER] = reads
+        if call.input is not None:
+            handle, path = tempfile.mkstemp(prefix="tmuxctl-input-")
+            with os.fdopen(handle, "wb") as file:
+                file.write(call.input)
+            given[INPUT_PARAMETER] = path
+        yield given
+    finally:
+        if reads >= 0:
+            os.close(reads)
+        if path:
+            os.unlink(path)
