@@ -63,12 +63,15 @@ else
   begun() { now=$(LC_ALL=C ps -o lstart= -p "$1" | tr ' ' _); state=$(ps -o state= -p "$1"); [ -n "$now" ]; }
 fi
 alive() { begun "$1" && [ "$now" = "$2" ] && case $state in [ZX]*) false ;; esac; }
-facts() {
+state_home() {
   case ${XDG_STATE_HOME-}:${HOME-} in
     /*) state=$XDG_STATE_HOME ;;
     *:/*) state=$HOME/.local/state ;;
     *) say 82 "there is no HOME" ;;
   esac
+}
+facts() {
+  state_home
   up=-; [ ! -r /proc/uptime ] || read -r up rest </proc/uptime
   # a file that was made just now tells the time
   printf '%s\n%s\n%s\n%s' "$up" "$(uname -m)" "$(: >"$T/n"; look "$T/n")" "$state"
@@ -79,7 +82,7 @@ folder() {
   case $(ls -ldn -- "$1") in drwx------*) ;; *) say 78 "$1" ;; esac
 }
 # the folders of a tmux server's files
-ready() { facts >/dev/null; way "$state" && folder "$state/tmuxctl" && folder "$state/tmuxctl/$1"; }
+ready() { state_home; way "$state" && folder "$state/tmuxctl" && folder "$state/tmuxctl/$1"; }
 # the rule of tmuxctl/ownership.py, for every name on the way to a folder
 way() (
   # most often nothing on the way is a link or has a strange name: then one look is enough
