@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Protocol
 
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.operations import NEW_NAME, Caller, Cancellation, Operation, find, in_pieces
+from tmuxctl.operations import NEW_NAME, Caller, Cancellation, Cancelled, Operation, find, in_pieces
 from tmuxctl.results import Pieces
 from tmuxctl.rpc.encoding import encode_any, encode_error
 from tmuxctl.rpc.records import (
@@ -335,7 +335,7 @@ class Responder:
         try:
             for item in items:
                 if not self._reply(running, "item", encode_any(self.access.select(item))):
-                    return
+                    raise Cancelled()
             self._reply(running, "end", None)
         finally:
             close = getattr(items, "close", None)
