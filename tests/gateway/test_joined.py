@@ -36,7 +36,7 @@ from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachi
 from tmuxctl.timing import TIMING, RpcTiming
 from tmuxctl.value import changed
 
-QUICK = changed(TIMING, rpc=RpcTiming(beat_seconds=0.2, gap_seconds=0.05, silence_seconds=6.0))
+QUICK = changed(TIMING, rpc=RpcTiming(beat_seconds=0.2, gap_seconds=0.05, silence_seconds=20.0))
 
 SECRET_TEXT = "the-typed-words"
 

@@ -1,4 +1,4 @@
-"""What commands are made of: classes of operations, and how an object of each is had for one command."""
+"""What commands are made of: classes of operations, how an object of each is had for one command, and what an extra brings."""
 
 from __future__ import annotations
 
@@ -6,12 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import operations
+from tmuxctl.errors import Failed
 from tmuxctl.operations import Meta, invoke
 from tmuxctl.surfaces.cli.printing.output import Options
 from tmuxctl.value import Value
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     import click
+
+GATEWAY_EXTRA = ("cryptography", "nats", "nkeys", "nacl", "noise", "spake2")
 
 GROUPS = ("Drive", "Look", "Sessions", "Teams", "Set up")
 
@@ -64,3 +69,20 @@ class CommandLineOperations:
 
     def close(self) -> None:
         """Nothing is kept open."""
+
+
+def load_gateway(name: str) -> ModuleType:
+    """A module of `tmuxctl.gateway`; Failed `no_gateway_extra` where the extra is not installed."""
+    from importlib import import_module
+
+    try:
+        return import_module(f"tmuxctl.gateway.{name}")
+    except ModuleNotFoundError as error:
+        # the one-file form has none
+        missing = error.name or ""
+        if missing.partition(".")[0] not in GATEWAY_EXTRA and not missing.startswith(
+            ("tmuxctl.gateway", "tmuxctl.sealed")
+        ):
+            raise
+        hint = "install the extra: pip install 'tmux-control-plane[gateway]'"
+        raise Failed("the gateway is not installed", reason="no_gateway_extra", hint=hint) from None

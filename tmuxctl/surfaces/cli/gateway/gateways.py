@@ -20,8 +20,7 @@ from tmuxctl.results import (
     GatewayRemoved,
     GatewayStatus,
 )
-from tmuxctl.surfaces.cli.commands.extras import load_gateway
-from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
 from tmuxctl.surfaces.cli.printing.output import note, tell, write
 from tmuxctl.vocabulary import GatewayRole
 

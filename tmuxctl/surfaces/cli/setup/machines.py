@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from tmuxctl import config, machines
 from tmuxctl.errors import Conflict, Failed, NotFound, Unreachable, Usage
 from tmuxctl.operations import TEXT, ValueKind, set_up
-from tmuxctl.surfaces.cli.commands.extras import load_gateway
-from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
 from tmuxctl.surfaces.cli.editing import toml_lines
 from tmuxctl.surfaces.cli.editing.replacing import replace_text
 from tmuxctl.surfaces.cli.printing.output import tell

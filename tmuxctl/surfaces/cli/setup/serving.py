@@ -15,13 +15,13 @@ from tmuxctl import config
 from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
-from tmuxctl.surfaces.cli.commands.extras import load_gateway
 from tmuxctl.surfaces.cli.commands.own_command import find_tmuxctl
-from tmuxctl.surfaces.cli.commands.services import CommandLineOperations
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
 from tmuxctl.surfaces.cli.printing.output import flat, note, shown, tell, write
 from tmuxctl.surfaces.cli.setup.managers import notify_manager
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
+from tmuxctl.vocabulary import GatewayRole
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
@@ -203,7 +203,6 @@ class ServeOperations(CommandLineOperations):
         again for as long as the server runs."""
         host, carrier = load_gateway("host"), load_gateway("carrier")
         from tmuxctl.gateway.credentials import read_credentials
-        from tmuxctl.vocabulary import GatewayRole
 
         credentials = carrier.check_role(read_credentials(path), GatewayRole.HOST, path)
 
