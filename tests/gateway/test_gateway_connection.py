@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import signal
 import ssl
 import threading
@@ -311,3 +312,29 @@ def test_what_was_published_arrives_though_the_connection_is_closed_at_once(pair
         pair.host.publish(subjects.heartbeat(host), b"%d" % number)
     pair.host.close()
     assert [follow.next(5).data for _ in range(500)] == [b"%d" % number for number in range(500)]
+
+
+class HeldClient(GatewayClient):
+    """A client whose connection is held back, at its first confirmation, until the test lets it go on."""
+
+    held, let_go = threading.Event(), threading.Event()
+
+    async def confirm(self, seconds: float) -> None:
+        await super().confirm(seconds)
+        self.held.set()
+        while not self.let_go.is_set():
+            await asyncio.sleep(0.01)
+
+
+class HeldConnection(Connection):
+    client_class = HeldClient
+
+
+def test_what_is_subscribed_while_a_connection_opens_is_followed_on_it(pair: Pair):
+    with HeldConnection(pair.host.credentials) as opening:
+        assert HeldClient.held.wait(20)
+        messages = opening.subscribe(subjects.rpc(pair.host.credentials.id, subjects.ANY))
+        HeldClient.let_go.set()
+        opening.wait_connected(20)
+        pair.client.publish(subjects.rpc(pair.host.credentials.id, pair.client.credentials.id), b"asked")
+        assert messages.next(20).data == b"asked"

@@ -461,9 +461,14 @@ class Connection:
         await client.subscribe(subjects.inbox(own, subjects.ANY), cb=take)
         if self.credentials.role is GatewayRole.CLIENT:
             await client.subscribe(subjects.reply(subjects.ANY, own, subjects.ANY), cb=take)
-        for made in list(self._subscriptions):
-            await self._follow(client, made)
         await client.confirm(self._timing.connect_seconds)
+        followed: set[Subscription] = set()
+        # others may be added meanwhile
+        while missing := [made for made in self._subscriptions if made not in followed]:
+            for made in missing:
+                await self._follow(client, made)
+            followed.update(missing)
+            await client.confirm(self._timing.connect_seconds)
         self.opened += 1
         self._set_client(client, None)
 

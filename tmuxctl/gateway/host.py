@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.access import CallerAccess, ServiceAccess
 from tmuxctl.errors import Denied, TmuxctlError
 from tmuxctl.gateway import subjects
-from tmuxctl.gateway.connection import CarriedMessage, Connection
+from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
 from tmuxctl.gateway.messages import PAIRING, UNKNOWN_CHANNEL, pack_refusal
 from tmuxctl.rpc.records import Header
 from tmuxctl.rpc.responder import Responder
@@ -142,7 +142,8 @@ class GatewayHost:
             ("handshakes", subjects.handshake(self._own, any_client), self._take_handshake),
             ("records", subjects.rpc(self._own, any_client), self._take_record),
         ):
-            threading.Thread(target=self._follow, args=(subject, take), name=f"gateway {name}", daemon=True).start()
+            messages = self.connection.subscribe(subject)
+            threading.Thread(target=self._follow, args=(messages, take), name=f"gateway {name}", daemon=True).start()
 
     def __enter__(self) -> GatewayHost:
         return self
@@ -159,10 +160,9 @@ class GatewayHost:
             responder.close()
         self.connection.close()
 
-    def _follow(self, subject: str, take: Callable[[CarriedMessage], None]) -> None:
+    def _follow(self, messages: Subscription, take: Callable[[CarriedMessage], None]) -> None:
         """Take what comes on a subject, until the connection is closed. No message ends it."""
         try:
-            messages = self.connection.subscribe(subject)
             while True:
                 self._take_safely(messages.next(), take)
         except TmuxctlError as error:
