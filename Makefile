@@ -214,9 +214,6 @@ test-library:
 	@$(SETUP) npm "$(VENV)/pyright-node" $(PYRIGHT_PACKAGE)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(LIBRARY_TESTS)
 
-test-gateway: $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS) $(GATEWAY_TESTS)
-
 test-teams:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
