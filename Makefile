@@ -5,8 +5,7 @@
 # make test-pipe   the same where tmux is reached through a shell at the end of a pipe, as another machine will be
 # make test-ssh   the same behaviour on a machine behind a real sshd, without Python in its PATH (a quarter of an hour);
 #                 SSH=core: what runs over a pipe too (two minutes)
-# make test-elsewhere   the same behaviour where a second process carries each operation out, by its name, and what may go wrong
-#                 between the two (ten minutes)
+# make test-elsewhere   the same behaviour where a second process carries each operation out, by its name (ten minutes)
 # make snippets   what the pages and examples say, done as a reader would do it
 # make plays    every profile against its real program
 # make browsers   pictures of screens as a browser draws them
@@ -18,7 +17,8 @@
 # make test-library   the library for Python, what type checkers say of it, and the pytest plugin
 # make test-machines   machines behind a real sshd on loopback, and behind other commands;
 #                    FAULTS=all: each lie that one may tell, in each place
-# make test-gateway  the gateway, over a real nats-server on loopback, and end-to-end encryption with its published vectors;
+# make test-gateway  the gateway, over a real nats-server on loopback, end-to-end encryption with its published vectors, and operations
+#                    that a second process carries out, over carriers that misbehave;
 #                    FAULTS=all: how late the client library alone is too
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
@@ -115,14 +115,13 @@ MCP_TESTS := tests/mcp_clients tests/surfaces/mcp
 HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 WEB_TESTS := tests/web
 MACHINES_TESTS := tests/machines
-RPC_TESTS := tests/rpc
 TEAMS_TESTS := tests/fleet
-GATEWAY_TESTS := tests/sealed tests/gateway
+GATEWAY_TESTS := tests/sealed tests/rpc tests/gateway
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
 	tests/upgrade $(patsubst %,tests/test_%.py,packaging recipes install release)
-OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(RPC_TESTS) $(TEAMS_TESTS) $(GATEWAY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
+OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WEB_TESTS) $(LIBRARY_TESTS) $(MACHINES_TESTS) $(TEAMS_TESTS) $(GATEWAY_TESTS) $(REST_TESTS) tests/golden tests/plays tests/faults
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
 SSH_TESTS := --over-ssh -m $(if $(filter core,$(SSH)),'ssh and pipe',ssh) tests/control tests/plugins tests/transport
@@ -169,7 +168,6 @@ test-ssh:
 test-elsewhere:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
-	$(BIN)/python -m pytest $(PYTEST_ARGS) $(RPC_TESTS)
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(ELSEWHERE_TESTS)
 
 snippets:
