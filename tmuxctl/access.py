@@ -230,6 +230,13 @@ def _not_meant(access: CallerAccess, session: object) -> NotFound:
     return NotFound(f"no session {ascii(session)[:60]}", reason="no_session", hint=hint)
 
 
+def _split_names(value: object) -> Sequence[object]:
+    """The names in a value, which may be a list of them, or as it is typed, `A,B`."""
+    if isinstance(value, str):
+        return value.split(",")
+    return value if isinstance(value, (list, tuple)) else () if value is None else (value,)
+
+
 def _refuse_local(access: CallerAccess, operation: Operation, parameter: Parameter, value: object) -> None:
     """Denied for what concerns files of this machine, from a caller on another one."""
     if not access.remote:
@@ -237,8 +244,10 @@ def _refuse_local(access: CallerAccess, operation: Operation, parameter: Paramet
     names_file = parameter.kind.word == "file" or parameter.name in LOCAL
     if parameter.name == PLUGINS:
         names_file = any(plugin.local_options(plugin.parse_with(one)) for one in parameter.kind.parse(value))
-    names_profile = parameter.kind.completes == "profile" and not (
-        isinstance(value, str) and PROFILE_NAME.fullmatch(value)
+    is_profile = "profile" in (parameter.kind.completes, parameter.kind.word.removesuffix("s"))
+    names_profile = is_profile and not all(
+        isinstance(one, str) and PROFILE_NAME.fullmatch(one) and not one.endswith(".yaml")
+        for one in _split_names(value)
     )
     if names_file or names_profile:
         raise Denied(

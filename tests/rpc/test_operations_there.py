@@ -290,6 +290,10 @@ def test_a_caller_reaches_no_session_but_its_own(
         ("ls", {"all_sockets": True}, "local_file"),
         ("new", {"name": "x", "env_file": "/etc/passwd"}, "local_file"),
         ("new", {"name": "x", "profile": "/etc/passwd"}, "local_file"),
+        ("new", {"name": "x", "profile": "beside.yaml"}, "local_file"),
+        ("profile_show", {"name": "/etc/passwd"}, "local_file"),
+        ("profile_check", {"name": "/etc/passwd"}, "local_file"),
+        ("ask", {"session": "sh", "text": "x", "fallback": "/etc/passwd"}, "local_file"),
         ("explain", {"file": "/etc/passwd"}, "local_file"),
     ],
 )
