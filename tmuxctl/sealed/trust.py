@@ -75,28 +75,26 @@ class TrustFile(Generic[E]):
     ) -> None:
         self.path = path
         self._parse, self._write, self._timing = parse, write, timing
-        self._stamp: object = None
-        self._by_name: dict[str, E] = {}
-        self._by_key: dict[bytes, E] = {}
+        self._loaded: tuple[object, dict[str, E], dict[bytes, E]] = (None, {}, {})
+        """What the file was when it was read, and its entries by name and key: replaced at once, as several threads read it."""
 
     def entries(self) -> tuple[E, ...]:
         """All entries, in the order of the file; none where there is no file."""
-        return tuple(self._load().values())
+        return tuple(self._load()[0].values())
 
     def find(self, name: str) -> E | None:
         """The entry of this name."""
-        return self._load().get(name)
+        return self._load()[0].get(name)
 
     def find_key(self, key: bytes) -> E | None:
         """The entry with this key of 32 bytes."""
-        self._load()
-        return self._by_key.get(key)
+        return self._load()[1].get(key)
 
     def add(self, entry: E) -> None:
         """Put an entry at the end. Conflict `exists` where its name or its key is there."""
         with self._locked():
-            found = self._load()
-            same = found.get(entry.name) or self._by_key.get(entry.key)
+            found, keys = self._load()
+            same = found.get(entry.name) or keys.get(entry.key)
             if same is not None:
                 hint = f"remove it first, or choose another name; it is in {self.path}"
                 raise Conflict(f"{same.name} has the key {fingerprint(same.key)}", reason="exists", hint=hint)
@@ -109,7 +107,7 @@ class TrustFile(Generic[E]):
     def remove(self, name: str) -> E:
         """Take an entry out; it is returned. NotFound `no_key`."""
         with self._locked():
-            found = self._load().get(name)
+            found = self._load()[0].get(name)
             if found is None:
                 hint = f"look at {self.path}"
                 raise NotFound(f"no entry named {ascii(name[:64])}", reason="no_key", hint=hint)
@@ -120,7 +118,7 @@ class TrustFile(Generic[E]):
         """Put another entry in the place of the one of this name, if that still has the key `old`: for a key whose change its owner
         has shown inside a channel. NotFound `no_key` for any other."""
         with self._locked():
-            found = self._load().get(name)
+            found = self._load()[0].get(name)
             if found is None or found.key != old:
                 raise NotFound(
                     f"no entry {ascii(name[:64])} with this key", reason="no_key", hint=f"look at {self.path}"
@@ -132,14 +130,13 @@ class TrustFile(Generic[E]):
         own = next(number for number, line in enumerate(lines) if _words(line)[:1] == [name])
         self._replace("\n".join([*lines[:own], *([self._write(new)] if new else []), *lines[own + 1 :]]))
 
-    def _load(self) -> dict[str, E]:
-        stamp = _stamp_file(self.path)
-        if stamp is None:
-            self._by_name, self._by_key = {}, {}
-        elif stamp != self._stamp:
-            self._by_name, self._by_key = self._parse_text(self._read() or "")
-        self._stamp = stamp
-        return self._by_name
+    def _load(self) -> tuple[dict[str, E], dict[bytes, E]]:
+        """The entries by name and by key."""
+        stamp, loaded = _stamp_file(self.path), self._loaded
+        if stamp != loaded[0]:
+            names, keys = self._parse_text((stamp is not None and self._read()) or "")
+            self._loaded = loaded = (stamp, names, keys)
+        return loaded[1], loaded[2]
 
     def _parse_text(self, text: str) -> tuple[dict[str, E], dict[bytes, E]]:
         names: dict[str, E] = {}
