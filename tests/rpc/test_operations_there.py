@@ -307,6 +307,16 @@ def test_what_concerns_the_machine_itself_is_refused(
     assert caught.value.reason == reason
 
 
+def test_a_screen_of_another_machine_is_drawn_here(far: Control) -> None:
+    far.new("far/sh", ("sh", "-c", "printf '\\033[31mred <b>'; exec cat"))
+    far.wait("far/sh", text="red", since="screen")
+    told = far.screen("far/sh", html=True, svg=True)
+    assert "red &lt;b&gt;" in (told.html or "")
+    assert "red &lt;b&gt;" in (told.svg or "")
+    assert told.ansi is None
+    assert "\x1b[31m" in (far.screen("far/sh", html=True, ansi=True).ansi or "")
+
+
 def test_an_operation_that_there_is_not_is_told(far: Control) -> None:
     far.ls("far")
     remote = operations_of(far)

@@ -127,7 +127,7 @@ class CallClient:
         where nothing is heard (`no_answer`, `outcome_unknown`, or why the machine cannot be reached), and `bad_answer` for an
         answer that makes no sense.
         """
-        raw = bool(call.arguments.get("raw")) or call.operation == "batch"
+        raw = bool(call.arguments.get("raw")) or call.pieces == "data"
         pending = _Pending(call_id or os.urandom(8).hex(), list(split_body(pack_call(call))), call.digest)
         answer = _AnswerReader(self, pending, allowed, patience, raw)
         self._begin(pending, patience)

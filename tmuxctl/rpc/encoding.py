@@ -28,11 +28,20 @@ from tmuxctl.value import Value
 CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 """Control characters but tab and newline: what a terminal may take for a command."""
 
-EXACT = frozenset({"ansi", "html", "svg", "answer", "output", "argv", "tmux"})
-"""Fields that hold what a program printed, told or was started with, as it is: whoever prints them removes control characters."""
+EXACT = frozenset({"output", "argv", "tmux"})
+"""Fields that hold what a program printed or was started with, as it is."""
 
-RAW = frozenset({"text"})
+RAW = frozenset({"text", "answer"})
 """Fields that do so where raw output was asked for."""
+
+RAW_ONLY = frozenset({"data"})
+"""Fields of bytes that are left out where it was not: whoever has them prints them as they are."""
+
+DRAWN = frozenset({"html", "svg"})
+"""Documents that are never taken from another machine: a browser would take what is in them for ours. They are drawn here."""
+
+STYLES = re.compile(r"(\x1b\[[0-9;:]*m)")
+"""Colours and attributes (ECMA-48, SGR): what coloured text has of control sequences."""
 
 TEXT_MOST = 64 << 10
 """Characters of a message or hint of an error."""
@@ -166,6 +175,7 @@ class _Decoder:
 
     def __init__(self, raw: bool) -> None:
         self.exact = EXACT | RAW if raw else EXACT
+        self.left_out = DRAWN if raw else DRAWN | RAW_ONLY
 
     def decode(self, kind: Any, data: Any, name: str) -> Any:
         """The value of this annotation; `name` is that of the field it stands in."""
@@ -235,7 +245,11 @@ class _Decoder:
             raise _bad(f"{name or kind.__name__} is no object")
         # what a later release adds is not known here, and what an earlier one had not is as its default
         kinds = field_kinds(kind)  # type: ignore[arg-type]  # a class is hashable
-        found = {field: self.decode(of, data[field], field) for field, of in kinds.items() if field in data}
+        found = {
+            field: self.decode(of, data[field], field)
+            for field, of in kinds.items()
+            if field in data and not (field in self.left_out and field in kind._defaults)
+        }
         _check_names(kind, found)
         try:
             return kind(**found)
@@ -253,6 +267,9 @@ class _Decoder:
     def _text(self, kind: Any, data: Any, name: str) -> str:
         if not isinstance(data, str):
             raise _bad(f"{name} is no text")
+        if name == "ansi":
+            parts = enumerate(STYLES.split(data))
+            return "".join(part if number % 2 else CONTROLS.sub("", part) for number, part in parts)
         return data if name in self.exact else CONTROLS.sub("", data)
 
     def _bytes(self, kind: Any, data: Any, name: str) -> bytes:

@@ -63,6 +63,7 @@ def test_a_screen_comes_in_each_form(server):
         by_name = server.get(f"/v1/sessions/one/screen?format={form}")
         assert by_name.headers["content-type"].startswith(kind)
         assert "mark" in by_name.text
+        assert by_name.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
         if form != "ansi":
             assert server.get("/v1/sessions/one/screen", headers={"Accept": kind}).body == by_name.body
 

@@ -7,22 +7,24 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.control.caller_files import read_given_file, read_secret
 from tmuxctl.control.machine import Machine
 from tmuxctl.control.machines import addresses
-from tmuxctl.errors import Failed, Usage
+from tmuxctl.errors import Failed, Unreachable, Usage
 from tmuxctl.operations import RIGHTS, Operation, current, find
 from tmuxctl.rpc.client import CallClient, Patience
-from tmuxctl.rpc.encoding import classes_of
+from tmuxctl.rpc.encoding import DRAWN, classes_of
 from tmuxctl.rpc.records import Connect, RemoteCall
 from tmuxctl.terminal.input import paste
+from tmuxctl.value import changed
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
+    from tmuxctl.results import Screen
     from tmuxctl.timing import RpcTiming
 
 CARRIERS: dict[str, str | Callable[[MachineEntry], Connect]] = {"gateway": "tmuxctl.gateway.carrier:connect_to"}
@@ -66,6 +68,9 @@ class RemoteOperations:
     def _call(self, name: str, given: Mapping[str, Any]) -> Any:
         operation: Operation = find(self.service, name)
         arguments = {key: value for key, value in given.items() if value is not None}
+        drawn = [form for form in DRAWN if name == "screen" and arguments.pop(form, False)]
+        if drawn:
+            arguments["ansi"] = True
         secret, read = _read_local(operation, arguments)
         call, changes = current(), operation.meta.right != "read"
         given_id = arguments.get(WRITE_ID) if name in WRITES_WITH_ID else None
@@ -92,7 +97,8 @@ class RemoteOperations:
         patience = Patience(silence + wanted, wanted > 0, changes, own_id, request_id)
         # what does a repeated write once by itself is asked anew: it may have more to say by now
         call_id = None if own_id or not changes else request_id
-        return self.client.call(remote_call, classes_of(self.service, name), patience, call_id=call_id)
+        found = self.client.call(remote_call, classes_of(self.service, name), patience, call_id=call_id)
+        return _draw(found, drawn, keeps_ansi=bool(given.get("ansi"))) if drawn else found
 
     def _waiting_seconds(self, operation: Operation, arguments: Mapping[str, Any], left: float | None) -> float:
         """How many seconds the call waits by itself, as far as it bears to hear nothing; 0 for one that does not wait."""
@@ -101,6 +107,24 @@ class RemoteOperations:
             return 0.0
         wanted = float(arguments.get("timeout", self.timing.heal_seconds))
         return min(wanted, self.timing.heal_seconds, self.timing.heal_seconds if left is None else left)
+
+
+def _draw(screen: Screen, forms: Sequence[str], *, keeps_ansi: bool) -> Screen:
+    """The screen with these documents of it. They are drawn here: in what that machine draws might be more than a screen."""
+    from tmuxctl.terminal.picture import render
+    from tmuxctl.terminal.tmux.timeline import is_size
+
+    if screen.ansi is None or not is_size(screen.cols, screen.rows):
+        raise Unreachable("a screen without its colours, or of no size", reason="bad_answer", hint="tmuxctl machine ls")
+    rows = screen.ansi.encode()
+    # rows that are joined are not those in which the cursor is told
+    cursor = screen.cursor if screen.ansi.count("\n") == screen.rows else None
+    documents = {
+        "html": lambda: render.render_html(rows, screen.cols, screen.title, cursor=cursor),
+        "svg": lambda: render.render_svg(rows, screen.cols, screen.rows, screen.title, cursor=cursor),
+    }
+    made = {form: documents[form]() for form in forms}
+    return changed(screen, **made) if keeps_ansi else changed(screen, **made, ansi=None)
 
 
 def make_remote_machine(here: Machine, entry: MachineEntry) -> Machine:
