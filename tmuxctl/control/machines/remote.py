@@ -20,6 +20,7 @@ from tmuxctl.rpc.client import CallClient, Patience
 from tmuxctl.rpc.encoding import DRAWN, classes_of
 from tmuxctl.rpc.records import Connect, RemoteCall
 from tmuxctl.terminal.input import paste
+from tmuxctl.terminal.tmux.timeline import is_size
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
@@ -112,7 +113,6 @@ class RemoteOperations:
 def _draw(screen: Screen, forms: Sequence[str], *, keeps_ansi: bool) -> Screen:
     """The screen with these documents of it. They are drawn here: in what that machine draws might be more than a screen."""
     from tmuxctl.terminal.picture import render
-    from tmuxctl.terminal.tmux.timeline import is_size
 
     if screen.ansi is None or not is_size(screen.cols, screen.rows):
         raise Unreachable("a screen without its colours, or of no size", reason="bad_answer", hint="tmuxctl machine ls")
