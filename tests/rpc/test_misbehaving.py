@@ -17,10 +17,12 @@ from rpc.socket_carrier import Weather, read_records, write_record
 
 from tmuxctl import results
 from tmuxctl.control import Control
-from tmuxctl.errors import TmuxctlError, Unreachable
-from tmuxctl.operations import invoke, operation
-from tmuxctl.rpc.records import BODY_MOST, VERSION, WINDOW, Header, split_body
+from tmuxctl.errors import Denied, TmuxctlError, Unreachable
+from tmuxctl.operations import RIGHTS, invoke, operation
+from tmuxctl.rpc.client import CallClient, Patience
+from tmuxctl.rpc.records import BODY_MOST, VERSION, WINDOW, Header, RemoteCall, split_body
 from tmuxctl.rpc.responder import Responder, ResponderLimits
+from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 
@@ -515,6 +517,91 @@ def test_what_is_not_kept_any_more_is_told_and_not_done_again(control_here: Cont
     assert json.loads(again.wait_for("failed")[1])["reason"] == "outcome_unknown"
     assert control_here.show("sh").tags == ()
     responder.close()
+
+
+class Removed(Everything):
+    """The access of a caller that was removed once `over` is set."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    @property
+    def rights(self) -> tuple[str, ...]:  # type: ignore[override]
+        if self.over:
+            raise Denied("not authorized any more", reason="unpaired", hint="pair again")
+        return RIGHTS
+
+
+def test_a_caller_that_was_removed_is_told_nothing_more(control_here: Control, until: Callable[..., Any]) -> None:
+    access, out = Removed(), Recorded()
+    responder = Responder(control_here, access)
+    control_here.new("sh", ("sh",))
+    responder.receive(*call_record("a" * 16, "show", session="sh"), out.send)
+    out.wait_for("result")
+    responder.receive(*call_record("b" * 16, "wait", session="sh", text="never"), out.send)
+    until(lambda: len(responder._calls) == 2)
+    access.over = True
+    control_here.kill(("sh",), signal="KILL")
+    header, body = out.wait_for("error")
+    assert (header["id"], json.loads(body)["reason"]) == ("b" * 16, "unpaired")
+    again = Recorded()
+    responder.receive(
+        {"v": VERSION, "type": "more", "id": "a" * 16, "next": 0, "window": 1, "again": True}, b"", again.send
+    )
+    assert [(header["type"], json.loads(body)["reason"]) for header, body in again.records] == [("failed", "unpaired")]
+    responder.close()
+
+
+def test_results_are_not_kept_for_who_asks_for_them_again_and_again(control_here: Control) -> None:
+    responder = Responder(control_here, Everything(), limits=ResponderLimits(kept=2))
+    for number in range(8):
+        out = Recorded()
+        responder.receive(*call_record(f"{number}" * 16, "ls"), out.send)
+        out.wait_for("result")
+        for before in range(number + 1):
+            more = {"v": VERSION, "type": "more", "id": f"{before}" * 16, "next": 0, "window": 1, "again": True}
+            responder.receive(more, b"", out.send)
+    assert len(responder._calls) <= 2 * 2 + 1
+    responder.close()
+
+
+def test_a_call_of_which_a_part_was_lost_makes_room_again(control_here: Control, until: Callable[..., Any]) -> None:
+    timing = changed(TIMING.rpc, lost_seconds=0.1)
+    responder = Responder(control_here, Everything(), limits=ResponderLimits(calls=1), timing=timing)
+    header, body = call_record("a" * 16, "ls")
+    responder.receive({**header, "parts": 2}, body, Recorded().send)
+
+    def ask() -> bool:
+        out = Recorded()
+        responder.receive(*call_record("b" * 16, "ls"), out.send)
+        return "failed" not in {header["type"] for header, _ in out.records}
+
+    assert not ask()
+    until(ask)
+    responder.close()
+
+
+@pytest.mark.timeout(60)
+def test_a_call_that_waits_does_not_wait_for_who_refuses_it() -> None:
+    def refuse(*_: Any) -> Any:
+        raise Denied("not paired", reason="unpaired", hint="pair")
+
+    client = CallClient("far", refuse, timing=TIMING.rpc)
+    patience = Patience(3600.0, True, False, False, "")
+    with pytest.raises(Denied):
+        client.call(RemoteCall(operation="wait", arguments={}, data={}), {}, patience)
+    client.close()
+
+
+@pytest.mark.timeout(60)
+def test_a_call_that_waits_does_not_wait_for_who_was_never_reached() -> None:
+    def miss(*_: Any) -> Any:
+        raise Unreachable("it is off", reason="host_offline", hint="switch it on")
+
+    client = CallClient("far", miss, timing=TIMING.rpc)
+    with pytest.raises(Unreachable):
+        client.call(RemoteCall(operation="wait", arguments={}, data={}), {}, Patience(3600.0, True, False, False, ""))
+    client.close()
 
 
 def test_a_cancel_that_comes_before_its_call_counts(control_here: Control) -> None:

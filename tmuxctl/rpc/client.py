@@ -113,6 +113,7 @@ class CallClient:
         self._connect = connect
         self._carrier: Carrier | None = None
         self.broken: TmuxctlError | None = None
+        self._was_reached = False
         self._connecting, self._lock = threading.Lock(), threading.Lock()
         self._pending: dict[str, _Pending] = {}
         self._beating = False
@@ -153,9 +154,7 @@ class CallClient:
     def close(self) -> None:
         """End the calls under way, and the carrier."""
         for pending in list(self._pending.values()):
-            pending.fail(
-                Unreachable(f"{self.machine}: the connection was closed", reason="closed", hint="connect again")
-            )
+            pending.fail(Unreachable(f"{self.machine}: the connection was closed", reason="closed", hint="repeat it"))
         self._drop(self._carrier)
 
     def end(self, pending: _Pending, *, cancel: bool) -> None:
@@ -243,8 +242,9 @@ class CallClient:
             threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
         try:
             self._reach()
-        except TmuxctlError:
-            if not patience.waits:
+        except TmuxctlError as error:
+            # one that was reached before may be back soon
+            if not (patience.waits and self._was_reached and isinstance(error, Unreachable)):
                 self._forget(pending)
                 raise
         self._send_call(pending)
@@ -310,7 +310,7 @@ class CallClient:
                 self.broken = error
                 raise
             made.append(carrier)
-            self._carrier, self.broken = carrier, None
+            self._carrier, self.broken, self._was_reached = carrier, None, True
             return carrier
 
     def _try_send(self, header: Header, body: bytes = b"", *, reconnect: bool = True) -> bool:
@@ -403,8 +403,9 @@ class _AnswerReader:
 
     def _is_over_patience(self) -> bool:
         """Whether nothing was heard for too long; for a call that does not wait, a machine that is not reached is enough."""
-        silent = time.monotonic() - self.pending.heard
-        return silent > self.patience.seconds or (not self.patience.waits and self.client.broken is not None)
+        silent, broken = time.monotonic() - self.pending.heard, self.client.broken
+        refused = broken is not None and not (self.patience.waits and isinstance(broken, Unreachable))
+        return silent > self.patience.seconds or refused
 
     def wake(self) -> None:
         """Have the caller look whether it is cancelled."""

@@ -161,6 +161,8 @@ class Responder:
             call_id = id_of(header)
             if header.get("v") not in VERSIONS:
                 self._send_error(call_id, send, other_version_error(header.get("v")))
+            elif header.get("type") in ("call", "more") and (refusal := self._find_refusal()):
+                self._send_error(call_id, send, refusal)
             elif header.get("type") == "call":
                 self._take_part(call_id, header, body, send)
             elif header.get("type") == "more":
@@ -286,13 +288,22 @@ class Responder:
                 else:
                     self._reply(running, "result", encode_any(self.access.select(result)))
         except TmuxctlError as error:
-            self._reply(running, "error", encode_error(error))
+            # an error tells of the session, too
+            self._reply(running, "error", encode_error(self._find_refusal() or error))
         except Exception as error:
             # a bug here is told there too: else the caller waits for an end that does not come
             self._reply(running, "error", encode_error(_internal_error(error)))
         finally:
             running.ended = time.monotonic()
             self._push(running)
+
+    def _find_refusal(self) -> TmuxctlError | None:
+        """Why the caller may be told nothing any more; None while it may call."""
+        try:
+            _ = self.access.rights
+        except TmuxctlError as refusal:
+            return refusal
+        return None
 
     def _find(self, call: RemoteCall) -> Operation:
         """The operation, if it is one that others may have carried out here."""
@@ -388,7 +399,12 @@ class Responder:
         with self._lock:
             calls = list(self._calls.values())
         for call in calls:
-            if call.ended is None and not call.changes and now - call.heard > self.timing.lost_seconds:
+            if now - call.heard <= self.timing.lost_seconds:
+                continue
+            if not call.is_whole:
+                # the rest of it was lost on the way
+                self._forget(call)
+            elif call.ended is None and not call.changes:
                 call.cancelled.set()
         ended = [call for call in calls if call.ended is not None]
         kept, room = self.limits.kept, self.limits.kept_bytes
@@ -396,7 +412,9 @@ class Responder:
             kept, room = kept - 1, room - call.bytes
             seconds = self.timing.kept_seconds if call.changes else self.timing.lost_seconds
             fetched = call.acknowledged == call.next_number or now - call.heard > self.timing.silence_seconds
-            if fetched and (kept < 0 or room < 0 or now - (call.ended or now) > seconds):
+            # who asks again and again for what it has would have everything kept
+            too_many = kept < -self.limits.kept or room < -self.limits.kept_bytes
+            if too_many or (fetched and (kept < 0 or room < 0 or now - (call.ended or now) > seconds)):
                 self._forget(call)
 
     def _forget(self, call: _Running) -> None:
@@ -437,9 +455,8 @@ def _lost_result_error() -> Unreachable:
 
 
 def _internal_error(error: Exception) -> Failed:
-    return Failed(
-        f"tmuxctl failed there: {type(error).__name__}", reason="internal", hint="its log there has the traceback"
-    )
+    hint = "that is a fault of tmuxctl there: report it, with what tmuxctl --version says on both machines"
+    return Failed(f"tmuxctl failed there: {type(error).__name__}", reason="internal", hint=hint)
 
 
 @contextmanager
