@@ -1,4 +1,5 @@
 """Machines that are reached through a broker: stock NATS carries bytes between them, and nothing of ours runs inside it.
 
-Nothing here encrypts: what is carried is opaque. docs/adr/0059 has the decisions.
+`carrier`, `host` and `pairing` bring encrypted calls through it (docs/adr/0061); the other modules know nothing of what is carried
+(docs/adr/0059).
 """

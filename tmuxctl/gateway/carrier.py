@@ -64,7 +64,7 @@ def only_user(path: str) -> Iterator[None]:
     its credentials."""
     handle = open_file(path)
     try:
-        hint = "one server has the gateway; add another host for another one: tmuxctl gateway add-host"
+        hint = "end the other `tmuxctl serve`, or give this one a file of its own: tmuxctl gateway add-host"
         take_lock(handle, 0.0, lambda: Conflict(f"another process serves with {ascii(path)}", reason="busy", hint=hint))
         yield
     finally:
@@ -77,13 +77,14 @@ def find_known(entry: MachineEntry) -> KnownMachine:
     host = entry.gateway or ""
     known = KnownMachines().find(entry.name)
     if known is None:
-        hint = f"pair with it: `tmuxctl gateway pair` there, then here: tmuxctl machine pair {entry.name} {host}"
+        there = "`tmuxctl gateway pair CLIENT --credentials FILE` there"
+        hint = f"pair with it: {there}, then here: tmuxctl machine pair {entry.name} {host}"
         raise NotFound(f"the key of machine {entry.name} is not known", reason="no_key", hint=hint)
     if known.host_id != host:
         raise Denied(
             f"machines.toml has host {host} for {entry.name}, and known_machines {known.host_id}",
             reason="key_changed",
-            hint=f"remove the line of {entry.name} from known_machines and pair again",
+            hint=f"remove the line of {entry.name} from ~/.config/tmuxctl/known_machines and pair again",
         )
     return known
 

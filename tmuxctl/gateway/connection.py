@@ -174,7 +174,9 @@ class Connection:
         if self.connected.is_set():
             return
         if self.last_error or not done:
-            raise self.last_error or Timeout("no connection to the gateway yet", reason="timeout")
+            raise self.last_error or Timeout(
+                "no connection to the gateway yet", reason="timeout", hint="tmuxctl gateway doctor --credentials FILE"
+            )
         raise _closed_error()
 
     def publish(self, subject: str, data: bytes, reply: str = "") -> None:
@@ -272,7 +274,9 @@ class Connection:
     def _ready_client(self) -> GatewayClient:
         if self._client is None:
             raise self.last_error or Unreachable(
-                "there is no connection to the gateway yet", reason="gateway_unreachable", hint="tmuxctl gateway doctor"
+                "there is no connection to the gateway yet",
+                reason="gateway_unreachable",
+                hint="tmuxctl gateway doctor --credentials FILE",
             )
         return self._client
 
@@ -478,8 +482,10 @@ class Connection:
         if not found:
             return
         what = "publish" if found[1].lower() == "publish" else "subscribe"
-        hint = "tmuxctl gateway ls: is this the right kind of member?"
-        denied = Denied(f"the gateway does not allow to {what} {found[2]}", reason="gateway_permission", hint=hint)
+        hint = "where the gateway is, tmuxctl gateway ls tells whether this is a host or a client"
+        denied = Denied(
+            f"the gateway does not let {self.credentials.id} {what} {found[2]}", reason="gateway_permission", hint=hint
+        )
         if what == "subscribe":
             for made in self._subscriptions:
                 if made.subject.casefold() == found[2].casefold():

@@ -257,7 +257,8 @@ class GatewayHost:
         self._find_responder(found.key).receive(record.header, record.body, send)
 
     def _find_responder(self, key: bytes) -> Responder:
-        """What carries out the calls of a client; they end where it is not authorized any more, and later ones are refused."""
+        """What carries out the calls of a client. Where it is not authorized any more, later calls are refused, and it is told
+        nothing more of those under way."""
         with self._lock:
             found = self._responders.get(key)
             if found is None:
@@ -277,5 +278,5 @@ def _client_of(message: CarriedMessage) -> str:
 
 
 def _unpaired_error() -> Denied:
-    hint = "pair again: `tmuxctl gateway pair` there, then here: tmuxctl machine pair NAME ID"
+    hint = "pair again: `tmuxctl gateway pair CLIENT --credentials FILE` there, then here: tmuxctl machine pair NAME ID"
     return Denied("this client is not authorized any more", reason="unpaired", hint=hint)

@@ -37,16 +37,18 @@ def parse_refusal(reply: bytes, machine: str) -> Denied | None:
         return None
     reason = reply[1:33].decode("ascii", "replace")
     if reason == "unpaired":
-        hint = f"pair with it: `tmuxctl gateway pair` there, then here: tmuxctl machine pair {machine} ID"
+        hint = f"pair with it: `tmuxctl gateway pair CLIENT --credentials FILE` there, then here: tmuxctl machine pair {machine} ID"
         return Denied(f"{machine} does not know this client's key", reason="unpaired", hint=hint)
     if reason == "clock":
         hint = "set the clocks of both machines, as by NTP"
-        return Denied(f"the clocks of {machine} and this machine are too far apart", reason="clock", hint=hint)
+        return Denied(
+            f"the clocks of {machine} and this machine are more than 5 minutes apart", reason="clock", hint=hint
+        )
     return Denied(
         f"{machine} does not answer to the key that is known of it. Its keys may have been made anew, or another machine pretends "
         "to be it",
         reason="key_changed",
-        hint=f"if its keys were made anew, remove the line of {machine} from known_machines and pair again",
+        hint=f"if its keys were made anew, remove the line of {machine} from ~/.config/tmuxctl/known_machines and pair again",
     )
 
 

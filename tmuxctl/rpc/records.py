@@ -150,7 +150,9 @@ def parse_call(text: bytes) -> RemoteCall:
         )
     except (ValueError, LookupError, TypeError, AttributeError):
         raise Usage(
-            "a call that cannot be read", reason="bad_call", hint="is the other tmuxctl of this release?"
+            "a call that cannot be read",
+            reason="bad_call",
+            hint="install the same release of tmuxctl on both machines: tmuxctl --version",
         ) from None
     if call.pieces not in (None, "text", "data"):
         raise Usage("pieces are of text or data", reason="bad_call", hint="leave it out")

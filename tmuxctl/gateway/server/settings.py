@@ -92,7 +92,9 @@ class GatewayFiles:
             found = parse_record(read_file(path, FILE_LIMIT), path, limit=FILE_LIMIT)
         except FileNotFoundError:
             raise NotFound(
-                "there is no gateway on this machine", reason="no_gateway", hint="start one: tmuxctl gateway up"
+                "there is no gateway on this machine",
+                reason="no_gateway",
+                hint="start one: tmuxctl gateway up; on a host or client: tmuxctl gateway doctor --credentials FILE",
             ) from None
         except (OSError, ValueError):
             found = {}

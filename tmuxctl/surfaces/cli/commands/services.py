@@ -85,4 +85,4 @@ def load_gateway(name: str) -> ModuleType:
         ):
             raise
         hint = "install the extra: pip install 'tmux-control-plane[gateway]'"
-        raise Failed("the gateway is not installed", reason="no_gateway_extra", hint=hint) from None
+        raise Failed("what the gateway needs is not installed", reason="no_gateway_extra", hint=hint) from None

@@ -57,10 +57,11 @@ class GatewayOperations(CommandLineOperations):
             str | None, "listen at this address: HOST:PORT; default: as last time, at first 0.0.0.0:4222"
         ] = None,
         name: Annotated[
-            Words, "a name or address by which others reach this machine; it stands in certificate and credentials"
+            Words,
+            "a name or address by which others reach this machine; it is put into the certificate and the credentials",
         ] = (),
         websocket_port: Annotated[
-            int | None, "the port for WebSocket at the same address; default: the one behind"
+            int | None, "the port for WebSocket at the same address; default: the one after that of --listen"
         ] = None,
         monitor_port: Annotated[
             int | None, "the port on loopback at which the server tells of itself; default: 8222"
@@ -74,7 +75,7 @@ class GatewayOperations(CommandLineOperations):
         keys that `gateway add-host` and add-client made. Without --cert it has an authority of its own, whose certificate is
         part of the credentials. What is carried is encrypted between host and client; the gateway sees ids, sizes and times.
 
-        What it is told is kept for the next time. It needs the extra `gateway`: pip install 'tmux-control-plane[gateway]'.
+        The options are kept for the next start. It needs the extra `gateway`: pip install 'tmux-control-plane[gateway]'.
         """
         running, settings = load_gateway("server.running"), load_gateway("server.settings")
         files = settings.GatewayFiles()
@@ -108,7 +109,7 @@ class GatewayOperations(CommandLineOperations):
     def gateway_add_host(self, name: Label = None, *, out: KeyFile = None) -> GatewayKey:
         """Add a host: write the credentials file that is copied to it. No connection is cut.
 
-        The key in it is kept nowhere else. A host may publish and subscribe what is its own, and nothing of other hosts.
+        The key in it is kept nowhere else. A host may use its own subjects, and none of other hosts.
         """
         return self._give_key(lambda members: members.add(GatewayRole.HOST, name), out)
 
@@ -159,7 +160,10 @@ class GatewayOperations(CommandLineOperations):
             FileName | None, "check how a host or client reaches its gateway from here, by this file of credentials"
         ] = None,
     ) -> Doctor:
-        """Check the gateway of this machine: server, files, certificate, clock, ports. Each line that fails says what to do."""
+        """Check the gateway of this machine, or with --credentials the way of a host or client to it.
+
+        Server, files, certificate, clock and ports: each line that fails says what to do.
+        """
         checks = load_gateway("server.checks")
         found: Doctor = (
             checks.examine_gateway(self._files()) if credentials is None else checks.examine_credentials(credentials)
@@ -177,7 +181,7 @@ class GatewayOperations(CommandLineOperations):
         self,
         name: Annotated[str, "what the client is called in authorized_clients"],
         *,
-        credentials: Annotated[FileName | None, "this host's credentials, as for `serve --gateway`"] = None,
+        credentials: Annotated[FileName | None, "this host's credentials (needed), as for `serve --gateway`"] = None,
         right: Annotated[Words, "what the client may: read, write, create, kill; default: all"] = (),
         only: Annotated[Words, "the sessions that are meant, as a pattern like 'build-*'; default: all"] = (),
     ) -> GatewayPairing:

@@ -99,7 +99,10 @@ class MachineOperations(CommandLineOperations):
             )
         replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
 
-    @set_up(right="write", examples=("machine pair thathost k5wq7hl2mzt3ybvn <code.txt",))
+    @set_up(
+        right="write",
+        examples=("machine pair thathost k5wq7hl2mzt3ybvn <code.txt",),
+    )
     def machine_pair(
         self,
         name: MachineArgument,
@@ -110,8 +113,8 @@ class MachineOperations(CommandLineOperations):
         """Pair with a machine behind a gateway, by the code that `tmuxctl gateway pair` shows there; write it into machines.toml.
 
         The code is asked for on a terminal, else it is the first line of standard input. Each side learns the other's key; that of
-        the machine is kept in known_machines, and a machine that shows another one later is refused. How the gateway is reached
-        stands in gateway.json beside it: put the file there that `tmuxctl gateway add-client` wrote.
+        the machine is kept in known_machines, and a machine that shows another one later is refused. The file that
+        `tmuxctl gateway add-client` wrote has to be there as ~/.config/tmuxctl/gateway.json, mode 600.
         """
         pairing, carrier = load_gateway("pairing"), load_gateway("carrier")
         from tmuxctl.results import GatewayPairing

@@ -166,8 +166,9 @@ class ServeOperations(CommandLineOperations):
         On a --daemon-socket a line is a JSON object that creates, resizes, closes or lists sessions; each session that was
         created so has a socket of its own, which carries the raw bytes of its terminal.
 
-        With --gateway it connects outward to a gateway, and carries out what clients ask that `tmuxctl gateway pair` let in:
-        end-to-end encrypted, with the rights that authorized_clients has. It needs the extra `gateway` too.
+        With --gateway it connects outward to a gateway too, and carries out calls of the clients that `tmuxctl gateway pair` let
+        in, end-to-end encrypted: each may do what its line in ~/.config/tmuxctl/authorized_clients says. That needs the extra
+        `gateway` too.
 
         While it runs, ls, show, send, keys, screen, wait, ask, exec and status are carried out by a process that is ready, in
         a third of the time; --no-server runs one in its own process.
@@ -212,7 +213,7 @@ class ServeOperations(CommandLineOperations):
                 try:
                     made.connection.wait_connected(TIMING.gateway.reach_seconds)
                 except TmuxctlError as error:
-                    tell(f"tmuxctl: {error.message}; it is tried again")
+                    tell(f"tmuxctl: {error.message}; it is tried again" + (f"\n  {error.hint}" if error.hint else ""))
                 yield made
 
         return connected
