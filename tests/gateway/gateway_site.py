@@ -17,6 +17,7 @@ from tmuxctl.errors import TmuxctlError
 from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.server import status
+from tmuxctl.gateway.server.monitoring import ask_server
 from tmuxctl.gateway.server.settings import GatewayFiles
 
 PATIENCE = 20.0
@@ -86,7 +87,9 @@ class GatewaySite:
         assert self.process
         assert self.process.poll() is None, self.log
         try:
-            return status.look(self.files).process == self.process.pid
+            # the monitoring port answers before the others are open
+            healthy = ask_server(self.files.read_settings().monitor_port, "/healthz").get("status") == "ok"
+            return healthy and status.look(self.files).process == self.process.pid
         except TmuxctlError:
             return False
 

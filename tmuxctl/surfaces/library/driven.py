@@ -118,7 +118,7 @@ class TerminalSession:
         """Type text and Enter, wait until the output after it matches, and take the screen, in one call: the loop of every
         caller that watches a screen. Returns what became of each: `wait` and `screen`. Timeout where it did not match.
 
-        >>> sh.send_and_see("echo one; echo two", "^two$").screen.text.splitlines()[-3:-1]
+        >>> sh.send_and_see("echo one; echo two", "^two$").screen.text.splitlines()[1:3]
         ['one', 'two']
         """
         data = to_bytes(text)
