@@ -80,7 +80,7 @@ FROM_PEXPECT = {
     'child.writelines(["x=4\\n", "echo $x$x\\n"])': Row("s.wait_for('^44$')"),
     'child.sendcontrol("d")': Row("s.wait('exit').exit_status == 0"),
     "child.sendintr()": Row("s.wait('prompt') and s.ask('echo $?').text == '130'", before=INTERRUPTIBLE),
-    "child.sendeof()": Row("s.wait('exit').exit_status == 0", program=("cat",)),
+    "child.sendeof()": Row("s.wait('exit').exit_status == 0", program=("sh", "-c", "cat; exit 0")),
     'child.send("\\x1b[A\\r")': Row("s.wait_for('^one$')", before="s.send('echo one').wait('prompt')"),
     "child.sendline(password)": Row(
         "s.wait_for('^7$') and 'hunter2' not in s.log().text",
