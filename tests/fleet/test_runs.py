@@ -202,8 +202,8 @@ def test_an_agent_that_ends_takes_no_part_any_more_where_the_file_says_so(team: 
 
 
 def test_a_turn_that_takes_too_long_is_tried_again_and_then_left_out(team: Team):
-    slow: list[dict[str, Any]] = [{"re": ".", "say": "late", "think": 4, "times": 1}, {"re": ".", "say": "quick"}]
-    agents = {"a": team.agents.agent("a", slow, turn_timeout="2s"), "b": team.agents.agent("b", ECHO)}
+    slow: list[dict[str, Any]] = [{"re": ".", "say": "late", "think": 8, "times": 1}, {"re": ".", "say": "quick"}]
+    agents = {"a": team.agents.agent("a", slow, turn_timeout="5s"), "b": team.agents.agent("b", ECHO)}
     team.write(stages("a", "b"), agents, on_error="retry:2")
     run = team.up()
     assert run.ok
