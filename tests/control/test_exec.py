@@ -10,7 +10,11 @@ from control.conftest import Held
 from programs import LINES, SHELL
 
 from tmuxctl.control import Control
+from tmuxctl.control.sessions import finding
+from tmuxctl.control.turns import commands
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, Usage
+from tmuxctl.terminal.input.paste import LastInput
+from tmuxctl.value import changed
 
 SHELLS = {"bash": ("bash", "--norc"), "zsh": ("zsh", "-f"), "fish": ("fish", "--no-config"), "sh": ("sh",)}
 
@@ -103,6 +107,34 @@ def test_nothing_is_typed_into_a_running_program(control: Control) -> None:
     # the key is typed, and the program ends a moment later
     assert control.wait("t", prompt=True).matched
     assert control.exec("t", ("echo hello",)).output == "hello\n"
+
+
+@pytest.mark.on("resident")
+def test_nothing_is_typed_behind_a_command_that_is_still_on_its_way(
+    control: Control, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    control.new("t", SHELL)
+    control.exec("t", ("true",))
+    control.send("t", b"true")
+    assert control.wait("t", prompt=True).matched
+    machine = control.machine
+    pane, remembered = finding.find_with_input(machine, "t")
+    journal, last_input = finding.open_journal(machine, pane), LastInput.parse(remembered)
+    assert last_input
+    assert commands.has_arrived(machine, journal, last_input)
+    # as between the moment when tmux confirms the keys and that when the shell echoes them
+    unseen = changed(last_input, offset=journal.extent().end, at=machine.transport.clock())
+    with monkeypatch.context() as patch:
+        patch.setattr(machine.transport, "clock", lambda: unseen.at)
+        assert not commands.has_arrived(machine, journal, unseen)
+        assert commands.has_arrived(machine, journal, changed(unseen, echo="none"))
+        # what shows nothing has it by then
+        patch.setattr(machine.transport, "clock", lambda: unseen.at + 1.0)
+        assert commands.has_arrived(machine, journal, unseen)
+    control.send("t", b"sleep 30")
+    with pytest.raises(Conflict) as refused:
+        control.exec("t", ("true",))
+    assert refused.value.reason == "busy"
 
 
 @pytest.mark.on("memory", "tmux")

@@ -18,6 +18,7 @@ from tmuxctl.operations import current
 from tmuxctl.reading.text import marks
 from tmuxctl.results import Ran
 from tmuxctl.terminal.input import paste
+from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.terminal.launch import shells
 from tmuxctl.terminal.tmux import layout, lease, options, server
 from tmuxctl.terminal.tmux.journal import Journal, JournalSlice
@@ -55,7 +56,7 @@ def execute(
     began = time.monotonic()
     limit = current().left(machine.settings.wait_exec_timeout if timeout is None else timeout)
     deadline = None if limit is None else began + limit
-    pane = finding.find_session(machine, session)
+    pane, remembered = finding.find_with_input(machine, session)
     if pane.dead:
         raise paste.ended_error(pane)
     journal = finding.open_journal(machine, pane)
@@ -70,7 +71,7 @@ def execute(
     _lease(machine, pane, holder, deadline)
     given = None
     try:
-        shell = _ready(machine, pane, journal, deadline)
+        shell = _ready(machine, pane, journal, deadline, LastInput.parse(remembered))
         # a shell that was still starting may have taken the lease's time
         _lease(machine, pane, holder, deadline)
         if stdin is not None and machine.address:
@@ -149,8 +150,11 @@ def _lease(machine: Machine, pane: Pane, holder: LeaseHolder, deadline: float | 
         pane = finding.find_session(machine, pane.name)
 
 
-def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | None) -> Shell:
-    """The shell that waits at its prompt; one that is just starting is given a moment, anything else is a conflict."""
+def _ready(
+    machine: Machine, pane: Pane, journal: Journal, deadline: float | None, last_input: LastInput | None
+) -> Shell:
+    """The shell that waits at its prompt; one that is just starting, or was given something just now, is given a moment, anything
+    else is a conflict."""
     token = pane.spec.get("marks", "")
     began = time.monotonic()
     timing = machine.timing.command
@@ -161,7 +165,10 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
         while True:
             shell, running = _foreground(machine, pane)
             starting = False
-            if shell and shell.process.pid == pane.pid and token:
+            if shell and not has_arrived(machine, journal, last_input):
+                # still at its prompt, as nothing of a command has reached it yet
+                pass
+            elif shell and shell.process.pid == pane.pid and token:
                 letter, entered = _last_mark(journal, token)
                 starting = letter is None
                 # B ends the prompt; a prompt may leave it out, then a moment without it says the same
@@ -179,6 +186,15 @@ def _ready(machine: Machine, pane: Pane, journal: Journal, deadline: float | Non
             watch.wait(0.02)
             if journal.finished():
                 raise paste.ended_error(server.read_pane(machine.io, pane.name))
+
+
+def has_arrived(machine: Machine, journal: Journal, last_input: LastInput | None) -> bool:
+    """Whether a shell has shown something since it was given its last input, or has had the time for it: tmux confirms keys before
+    it writes them to the terminal, and some programs show nothing of what they are given."""
+    if last_input is None or last_input.echo == "none":
+        return True
+    since = machine.transport.clock() - last_input.at
+    return since > machine.timing.observation.taken_seconds or journal.extent().end > last_input.offset
 
 
 def _refuse_read(machine: Machine, pane: Pane) -> None:
