@@ -5,7 +5,8 @@
 # make test-pipe   the same where tmux is reached through a shell at the end of a pipe, as another machine will be
 # make test-ssh   the same behaviour on a machine behind a real sshd, without Python in its PATH (a quarter of an hour);
 #                 SSH=core: what runs over a pipe too (two minutes)
-# make test-elsewhere   the same behaviour where a second process carries each operation out, by its name (ten minutes)
+# make test-elsewhere   the same behaviour where a second process carries each operation out, by its name, through a real gateway
+#                 (ten minutes); ELSEWHERE=socket: without a gateway; ELSEWHERE=core: what runs over a pipe too (two minutes)
 # make snippets   what the pages and examples say, done as a reader would do it
 # make plays    every profile against its real program
 # make browsers   pictures of screens as a browser draws them
@@ -55,6 +56,7 @@ WORKERS := $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) * 3)))
 PYTEST_ARGS ?= -n $(WORKERS) --dist worksteal
 FAULTS ?= all
 SSH ?= all
+ELSEWHERE ?= all
 TMUX_BINARY ?=
 # over memory no tmux is asked
 TMUX_ARGS ?= -n $(WORKERS) -k 'not memory' tests/control tests/faults tests/terminal tests/transport
@@ -125,7 +127,8 @@ OTHER_TESTS := $(SNIPPET_TESTS) $(BROWSER_TESTS) $(MCP_TESTS) $(HTTP_TESTS) $(WE
 CORE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m 'not pipe'
 COVERED_TESTS := $(filter-out $(patsubst %,--ignore=%,$(REST_TESTS) $(LIBRARY_TESTS) $(MCP_TESTS) $(HTTP_TESTS)),$(CORE_TESTS))
 SSH_TESTS := --over-ssh -m $(if $(filter core,$(SSH)),'ssh and pipe',ssh) tests/control tests/plugins tests/transport
-ELSEWHERE_TESTS := --elsewhere -m elsewhere tests/control
+ELSEWHERE_TESTS := --elsewhere=$(if $(filter socket,$(ELSEWHERE)),socket,gateway) \
+	-m $(if $(filter core,$(ELSEWHERE)),'elsewhere and pipe',elsewhere) tests/control
 PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 # tools for a release and for what runs on GitHub, in an environment of their own
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'

@@ -30,6 +30,7 @@ from tmuxctl.terminal.launch.tmux_conf import CONFIG
 from tmuxctl.transport.pipe import PipeTransport
 
 if TYPE_CHECKING:
+    from gateway.suite_gateway import SuiteGateway
     from machines.ssh_suite import SshSuite
     from rpc.elsewhere_suite import ElsewhereSuite
 
@@ -50,7 +51,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--over-ssh", action="store_true", help="run tests of the backend pipe on a machine behind sshd instead"
     )
     parser.addoption(
-        "--elsewhere", action="store_true", help="run tests of the backend pipe by a second process instead, by name"
+        "--elsewhere",
+        nargs="?",
+        const="socket",
+        choices=("socket", "gateway"),
+        help="run tests of the backend pipe by a second process instead, by name",
     )
     parser.addoption("--write-golden", action="store_true", help="keep the surface as it comes out now: tests/golden")
 
@@ -125,6 +130,18 @@ def ssh_suite(request: pytest.FixtureRequest) -> Iterator[SshSuite | None]:
         yield suite
 
 
+@pytest.fixture(scope="session")
+def suite_gateway(request: pytest.FixtureRequest) -> Iterator[SuiteGateway | None]:
+    """The gateway of this worker, with --elsewhere=gateway."""
+    if request.config.getoption("--elsewhere") != "gateway":
+        yield None
+        return
+    from gateway.suite_gateway import run_gateway
+
+    with run_gateway() as gateway:
+        yield gateway
+
+
 @pytest.fixture
 def plugin_modules() -> Iterator[None]:
     """Forget the plugins that the test loads: a test of another file in this process goes on with its own module."""
@@ -192,6 +209,7 @@ def another(
     backend: str,
     place: Path,
     ssh_suite: SshSuite | None,
+    suite_gateway: SuiteGateway | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[..., Control]]:
     """Makes Controls of one and the same server, as several processes would have; each with the `timing`, `limits` and `clock`
@@ -202,7 +220,7 @@ def another(
     if backend == "elsewhere":
         from rpc.elsewhere_suite import ElsewhereSuite
 
-        elsewhere = ElsewhereSuite()
+        elsewhere = ElsewhereSuite(suite_gateway)
         elsewhere.refuse(request.node.nodeid)
 
     def make(**given: Any) -> Control:

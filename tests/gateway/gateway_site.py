@@ -46,6 +46,8 @@ class GatewaySite:
 
     def __init__(self, place: Path) -> None:
         self.place = place
+        self.environment: dict[str, str] | None = None
+        """What commands are given, if not what the test has."""
         self.port, self.websocket_port, self.monitor_port = free_ports(3)
         self.files = GatewayFiles()
         self.process: subprocess.Popen[bytes] | None = None
@@ -58,7 +60,7 @@ class GatewaySite:
     def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """A run of `tmuxctl gateway`."""
         argv = [sys.executable, "-m", "tmuxctl", "--no-server", "gateway", *words]
-        return subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+        return subprocess.run(argv, env=self.environment, capture_output=True, text=True, timeout=60, check=False)
 
     def result(self, *words: str) -> dict[str, Any]:
         """What a command that succeeds prints with --json."""

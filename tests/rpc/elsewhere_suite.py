@@ -1,18 +1,20 @@
 """The backend `elsewhere` of behaviour tests (`pytest --elsewhere`): a second process carries each operation out, by its name.
 
+It is reached over a Unix socket, or through a real gateway (`--elsewhere=gateway`): nats-server, handshakes and encrypted channels.
 That process has the home, the variables and the tmux server of the test, so a test may look at what it left there. It starts with
 the first operation of a test. Sessions have plain names, as where a user works on one machine; tests/rpc tries the addresses.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from rpc import socket_carrier
@@ -21,6 +23,9 @@ from tmuxctl.control import Control
 from tmuxctl.control.machines.remote import RemoteOperations
 from tmuxctl.rpc.client import CallClient
 from tmuxctl.rpc.records import Carrier, Receive
+
+if TYPE_CHECKING:
+    from gateway.suite_gateway import SuiteGateway
 
 TESTS = Path(__file__).resolve().parent.parent
 
@@ -47,6 +52,7 @@ REFUSED: dict[str, str] = {
     "control/test_plugins_run.py::test_variables_come_from_a_file": FILES,
     "control/test_restoring.py::test_a_secret_from_a_file_of_variables": FILES,
     "control/test_typing.py::test_a_caller_neither_types": CALLER,
+    "control/test_knowing.py::test_who_watches_all_sessions_from_one_of_them": CALLER,
     "control/test_inbox.py::test_who_names_nobody": CALLER,
     "control/test_inbox.py::test_a_program_of_another_machine": "it names a machine itself: tests/rpc tries the addresses",
     "control/test_batch.py::test_the_steps_of_a_repeated_call": "a repeated call is given the kept result",
@@ -62,10 +68,12 @@ REFUSED: dict[str, str] = {
 
 
 class ElsewhereSuite:
-    """The processes of one test."""
+    """The processes of one test. With a `gateway` they are hosts of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, gateway: SuiteGateway | None = None) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="tcs-rpc-", dir="/tmp")
+        self.gateway = gateway
+        self._numbers = itertools.count()
         self.processes: list[subprocess.Popen[str]] = []
 
     def refuse(self, test: str) -> None:
@@ -76,7 +84,8 @@ class ElsewhereSuite:
 
     def control(self, **given: Any) -> Control:
         """One more process's operations."""
-        path = f"{self.folder.name}/{len(os.listdir(self.folder.name))}"
+        number = next(self._numbers)
+        path = f"{self.folder.name}/{number}"
         try:
             Path(f"{path}.given").write_bytes(pickle.dumps(given))
         except (AttributeError, TypeError, pickle.PicklingError):
@@ -87,7 +96,9 @@ class ElsewhereSuite:
             nonlocal started
             if not started:
                 started = True
-                self._start(path)
+                self._start(path, number)
+            if self.gateway:
+                return self.gateway.carrier(number, receive, lost)
             return socket_carrier.SocketCarrier(path, receive, lost)
 
         control = Control(**given)
@@ -96,10 +107,13 @@ class ElsewhereSuite:
         control.machine.remote = RemoteOperations("elsewhere", client, Control, timing)
         return control
 
-    def _start(self, path: str) -> None:
+    def _start(self, path: str, number: int) -> None:
+        script, words = "rpc/host.py", [path, "read,write,create,kill", "*"]
+        if self.gateway:
+            script, words = "gateway/suite_host.py", self.gateway.words(number)
         environment = {**os.environ, "PYTHONPATH": f"{TESTS}:{TESTS.parent}", "TMUXCTL_TEST_GIVEN": f"{path}.given"}
         process = subprocess.Popen(
-            [sys.executable, str(TESTS / "rpc/host.py"), path, "read,write,create,kill", "*"],
+            [sys.executable, str(TESTS / script), *words],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
