@@ -31,13 +31,22 @@ class Relay:
             ready, _, _ = select.select([self._listening, *across], [], [], 0.02)
             for one in ready:
                 if one is self._listening:
-                    here, there = one.accept()[0], socket.create_connection(("127.0.0.1", self._to))
-                    across.update({here: there, there: here})
+                    self._accept(across)
                 elif one in across:
                     self._carry(one, across)
         for one in across:
             one.close()
         self._listening.close()
+
+    def _accept(self, across: dict[socket.socket, socket.socket]) -> None:
+        here, _ = self._listening.accept()
+        try:
+            there = socket.create_connection(("127.0.0.1", self._to))
+        except OSError:
+            # nothing listens there now
+            here.close()
+        else:
+            across.update({here: there, there: here})
 
     def _carry(self, one: socket.socket, across: dict[socket.socket, socket.socket]) -> None:
         other, data = across[one], b""

@@ -9,13 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from machines.interrupted_writes import PATIENCE, check_writes_and_output
 from machines.relay import Relay
 from machines.ssh_server import SshServer, configure_ssh
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Unreachable
 
-WRITES, CUT_SECONDS, PATIENCE = 200, 20.0, 90.0
+CUT_SECONDS = 20.0
 
 
 @pytest.fixture
@@ -40,53 +41,15 @@ def far(relay: Relay) -> Iterator[Control]:
 
 
 def test_of_200_writes_none_is_lost_or_doubled_and_output_is_whole(far: Control, relay: Relay, site: Path) -> None:
+    def interrupt() -> threading.Thread:
+        relay.cut.set()
+        healing = threading.Timer(CUT_SECONDS, relay.cut.clear)
+        healing.start()
+        return healing
+
     taken = site / "machines/web1/home/taken"
-    far.new("web1/in", ("sh", "-c", f"cat >{taken}"))
-    far.new("web1/out", ("sh", "-c", "i=0; while [ $i -lt 2000 ]; do echo line $i; i=$((i + 1)); sleep 0.02; done"))
-    followed: list[str] = []
-
-    def follow() -> None:
-        with Control(resident=True) as control:
-            found = control.read("web1/out", follow=True, since=control.log("web1/out", tail=0).cursor)
-            assert isinstance(found, Iterator)
-            for piece in found:
-                followed.append(piece.text)
-
-    follower = threading.Thread(target=follow)
-    follower.start()
-    while not followed:
-        assert follower.is_alive()
-        time.sleep(0.01)
-    results: list[str] = []
-    for number in range(WRITES):
-        if number == WRITES // 2:
-            relay.cut.set()
-            healing = threading.Timer(CUT_SECONDS, relay.cut.clear)
-            healing.start()
-        results.append(write(far, number))
-        deadline = time.monotonic() + PATIENCE
-        while results[-1] not in ("done", "dup"):
-            assert time.monotonic() < deadline
-            results.append(write(far, number))
-    healing.join()
+    results = check_writes_and_output(far, "web1", taken, interrupt, lambda: Control(resident=True))
     assert "unknown" in results, [one for one in results if one != "done"]
-    far.keys("web1/in", ("C-d",))
-    far.wait("web1/in", exit=True, timeout=PATIENCE)
-    assert taken.read_text().split("\n") == [*(f"write {number}" for number in range(WRITES)), ""]
-    follower.join(PATIENCE)
-    assert not follower.is_alive()
-    lines = "".join(followed).split("\n")
-    assert lines[-2:] == ["line 1999", ""]
-    first = int(lines[0].split()[1])
-    assert lines[:-1] == [f"line {number}" for number in range(first, 2000)]
-
-
-def write(control: Control, number: int) -> str:
-    """Write a line under an id of its own: `done`, `dup`, `unknown`, or why the machine was not reached."""
-    try:
-        return control.send("web1/in", f"write {number}".encode(), id=f"write{number:08d}").result
-    except Unreachable as error:
-        return "unknown" if error.reason == "outcome_unknown" else error.reason
 
 
 def test_a_wait_goes_on_after_the_connection_is_back(far: Control, relay: Relay) -> None:
