@@ -6,6 +6,7 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,10 +18,12 @@ from rpc.socket_carrier import Weather, read_records, write_record
 
 from tmuxctl import results
 from tmuxctl.control import Control
+from tmuxctl.control.machines import remote
 from tmuxctl.errors import Denied, TmuxctlError, Unreachable
+from tmuxctl.machines import MachineEntry
 from tmuxctl.operations import RIGHTS, invoke, operation
 from tmuxctl.rpc.client import CallClient, Patience
-from tmuxctl.rpc.records import BODY_MOST, VERSION, WINDOW, Header, RemoteCall, split_body
+from tmuxctl.rpc.records import BODY_MOST, VERSION, WINDOW, Carrier, Connect, Header, Receive, RemoteCall, split_body
 from tmuxctl.rpc.responder import Responder, ResponderLimits
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
@@ -602,6 +605,26 @@ def test_a_call_that_waits_does_not_wait_for_who_was_never_reached() -> None:
     with pytest.raises(Unreachable):
         client.call(RemoteCall(operation="wait", arguments={}, data={}), {}, Patience(3600.0, True, False, False, ""))
     client.close()
+
+
+def test_the_time_that_it_takes_to_connect_is_no_silence(
+    host: Host, reach: Callable[..., Control], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    far = reach(changed(QUICK, silence_seconds=0.5), far=host)
+    connect = remote.CARRIERS["gateway"]
+    assert callable(connect)
+
+    def connect_slowly(entry: MachineEntry) -> Connect:
+        quick = connect(entry)
+
+        def open_slowly(receive: Receive, lost: Callable[[], None]) -> Carrier:
+            time.sleep(1.0)
+            return quick(receive, lost)
+
+        return open_slowly
+
+    monkeypatch.setitem(remote.CARRIERS, "gateway", connect_slowly)
+    assert far.new("far/sh", ("sh",), wait=False).name == "sh"
 
 
 def test_a_cancel_that_comes_before_its_call_counts(control_here: Control) -> None:

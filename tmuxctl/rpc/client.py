@@ -242,6 +242,8 @@ class CallClient:
             threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
         try:
             self._reach()
+            # silence begins now: to connect may have taken longer than a call bears it
+            pending.heard = time.monotonic()
         except TmuxctlError as error:
             # one that was reached before may be back soon
             if not (patience.waits and self._was_reached and isinstance(error, Unreachable)):
