@@ -411,10 +411,12 @@ start: {timeout: 60s}
 SLOW = """\
 #!/usr/bin/env python3
 # Listens from the start; shows the first words at once, and its prompt so many seconds later.
-import os, select, sys, tty
+import os, select, sys, time, tty
 
 tty.setraw(0)
 os.write(1, sys.argv[1].encode())
+while time.process_time() < float(sys.argv[3:] and sys.argv[3] or 0):
+    pass
 select.select([0], [], [], float(sys.argv[2]))
 os.write(1, b"\\r\\nready> ")
 select.select([0], [], [])
@@ -438,6 +440,11 @@ def test_a_program_that_has_drawn_nothing_is_waited_for_as_long_as_its_profile_s
 ) -> None:
     # by then nothing has told for 5 seconds what it does
     assert control.new("s", (slow, "", "8")).state is State.IDLE
+
+
+@pytest.mark.on("tmux")
+def test_a_program_that_works_before_it_has_drawn_anything_is_starting(control: Control, slow: str) -> None:
+    assert control.new("s", (slow, "", "0", "6")).state is State.IDLE
 
 
 @pytest.mark.on("tmux")

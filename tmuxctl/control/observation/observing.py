@@ -154,7 +154,7 @@ def _is_starting(tracker: StabilityTracker) -> bool:
         return False
     # a program that has drawn nothing yet has not begun
     blank = not tracker.newest.screen.strip()
-    return tracker.verdict.state is State.STARTING or (blank and tracker.verdict.state is State.UNKNOWN)
+    return tracker.verdict.state is State.STARTING or (blank and tracker.verdict.state in (State.UNKNOWN, State.BUSY))
 
 
 class StabilityTracker:
