@@ -34,6 +34,8 @@ OFFERED = "the operation writes a file, or drives panes of other servers, and is
 PANES = "panes of other tmux servers are left to the machine's own user"
 CALLER = "a caller runs in no session of another machine"
 PROCESS = "the process that carries out is another one than the test's"
+LATER = "the process of the second caller begins later than the test counts on"
+TEXT = "what another machine tells has no control characters, and names that are numbers come as text"
 
 REFUSED: dict[str, str] = {
     "control/test_adopting": PANES,
@@ -63,6 +65,18 @@ REFUSED: dict[str, str] = {
     "control/test_lost.py::test_a_lost_session_cannot_be_used": "a process that stays says no_server where another says lost",
     "control/test_starting.py::test_a_dry_run": PROCESS,
     "control/test_typing.py::test_a_pause_follows": PROCESS,
+    "control/test_agent_turns.py::test_an_answer_is_data_and_steers_no_terminal": TEXT,
+    "control/test_batch.py::test_a_wrong_step_is_named_before_any_is_carried_out[elsewhere-steps6": TEXT,
+    "control/test_batch.py::test_nothing_is_typed_into_another_session_of_this_name": PROCESS,
+    "control/test_candidates.py::test_the_session_beside_has_place_size": FILES,
+    "control/test_restoring.py::test_a_secret_is_taken_from_the_environment_again": PROCESS,
+    "control/test_restoring.py::test_what_the_environment_does_not_have": PROCESS,
+    "control/test_restoring.py::test_lifetimes_and_environments_of_plugins": FILES,
+    "control/test_starting.py::test_sessions_do_not_inherit_from_the_one": PROCESS,
+    "control/test_turns.py::test_what_another_types_after_the_look": PROCESS,
+    "control/test_waits.py::test_a_kill_ends_a_wait": LATER,
+    "control/test_waits.py::test_a_wait_survives_a_new_size": LATER,
+    "control/test_waits.py::test_the_death_of_the_server_ends_a_wait": PROCESS,
 }
 """Tests that cannot hold there, by the beginning of their ids in tests/, and why."""
 
