@@ -52,6 +52,7 @@ SUBJECTS = {
     "library": "library.measure",
     "http": "http_server.measure",
     "far": "far.measure",
+    "gateway": "through_gateway.measure",
     "mesh": "meshes.measure",
 }
 RATIOS = ("hot", "through", "onefile", "warm", "new", "ls200", "printing")
