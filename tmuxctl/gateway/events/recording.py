@@ -39,11 +39,11 @@ def spool_folder(host: str) -> str:
 class EventRecorder:
     """Records events of the host whose connection this is, and says every two seconds that it is there, until it is closed.
 
-    `folder` is that of its spool. Raises as `Spool`.
+    `spool` is closed with it; by default it is this host's own, with what the process before it did not publish. Raises as `Spool`.
     """
 
     def __init__(
-        self, connection: Connection, *, folder: str | None = None, timing: GatewayTiming = TIMING.gateway
+        self, connection: Connection, *, spool: Spool | None = None, timing: GatewayTiming = TIMING.gateway
     ) -> None:
         self._connection, self._timing = connection, timing
         self._host, self._clients, self._key_files = connection.credentials.id, AuthorizedClients(), KeyFiles()
@@ -52,7 +52,7 @@ class EventRecorder:
         self._lock = threading.Lock()
         self._failed = False
         self._over = threading.Event()
-        self._spool = Spool(folder or spool_folder(self._host))
+        self._spool = spool or Spool(spool_folder(self._host))
         self._publisher = EventPublisher(connection, self._spool, self._make_gap, timing)
         self._beats = threading.Thread(target=self._beat, name="gateway heartbeats", daemon=True)
         self._beats.start()

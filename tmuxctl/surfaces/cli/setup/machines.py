@@ -138,7 +138,7 @@ class MachineOperations(CommandLineOperations):
         examples=(
             "machine events thathost",
             "machine events thathost --since 2h",
-            "machine events thathost --since 1042 --json",
+            "machine events thathost --since 1 --json",
             "machine events thathost --follow",
         ),
     )
@@ -153,8 +153,8 @@ class MachineOperations(CommandLineOperations):
     ) -> Iterator[MachineEvent]:
         """Print what the sessions of a machine behind a gateway did, also while it or you were away.
 
-        Each line has the number of the event, the time in UTC, and what `watch` prints. Events of a week are kept at the gateway, at
-        most 10,000 of a machine. Those from before you paired with it, and of sessions that you may not know of, are left out.
+        Each line has the number of the event, the time in UTC, and what `watch` prints. Events of a week are kept at the gateway,
+        at most 10,000 of a machine. Those from before you paired with it, and of sessions that you may not know of, are left out.
         What is missing is told by a line of its own.
         """
         reading = load_gateway("events.reading")
