@@ -19,6 +19,7 @@ from gateway.gateway_site import GatewaySite, connect, until
 from gateway.joined_host import JoinedHost, become_client, command
 from gateway.test_event_order import event_of
 from gateway.test_gateway_connection import relayed
+from gateway.test_joined import add_spy
 
 from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.gateway import subjects
@@ -381,6 +382,50 @@ def test_what_a_server_sees_is_told_as_watch_tells_it(thathost: JoinedHost) -> N
     assert "thathost/job  exited" in text
     number = lines()[-1]["number"]
     assert lines("--since", str(number)) == []
+
+
+def test_who_follows_by_the_command_line_learns_that_a_machine_is_silent(thathost: JoinedHost, place: Path) -> None:
+    log = place / "followed"
+    with log.open("wb") as file:
+        words = ("--no-server", "machine", "events", "thathost", "--follow")
+        following = subprocess.Popen([sys.executable, "-m", "tmuxctl", *words], stdout=file)
+    try:
+        assert thathost.command("new", "job", "--", "cat").returncode == 0
+        until(lambda: "  thathost/job  " in log.read_text(), "no event")
+        thathost.end(kill=True)
+        until(lambda: "  thathost: is not heard any more\n" in log.read_text(), "silence is not told")
+        thathost.start()
+        until(lambda: "  thathost: is heard again\n" in log.read_text(), "that it is heard is not told")
+        following.send_signal(signal.SIGINT)
+        assert following.wait(20) == 130
+    finally:
+        following.kill()
+        following.wait()
+
+
+def test_no_text_of_it_is_at_the_gateway(thathost: JoinedHost, gateway: GatewaySite) -> None:
+    with connect(add_spy(gateway)) as spy:
+        everything = spy.subscribe(">", most_messages=1 << 16, most_bytes=1 << 28)
+        assert (
+            thathost.command("new", "secretname", "--", "sh", "-c", "printf 'Secretquestion? '; read x").returncode == 0
+        )
+        until(lambda: any("Secretquestion" in str(one) or "secretname" in str(one) for one in lines()), "not told")
+        thathost.command("kill", "secretname")
+        until(lambda: any("exited" in str(one) for one in lines()), "not told")
+        seen = []
+        with suppress(TmuxctlError):
+            while True:
+                seen.append(everything.next(0.5))
+    for what in ("events", "feed", "heartbeat"):
+        assert any(one.subject == f"tmc.{thathost.id}.{what}" for one in seen)
+    told = [one.subject.encode() + repr(one.headers).encode() + one.data for one in seen]
+    stored = [path.read_bytes() for path in Path(gateway.files.folder).rglob("*") if path.is_file()]
+    # the spool of the host has only what goes out
+    spooled = [path.read_bytes() for path in (thathost.home / ".local/state/tmuxctl/gateway-events").rglob("*.events")]
+    assert any(f"tmc.{thathost.id}.events".encode() in one for one in stored)
+    for text in (*told, *stored, *spooled):
+        for word in (b"secretname", b"Secretquestion", b"thathost", b"exited", b"tester"):
+            assert word not in text
 
 
 def test_a_machine_that_is_not_behind_a_gateway_has_no_events(place: Path) -> None:

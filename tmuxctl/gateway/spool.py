@@ -306,9 +306,11 @@ class EventPublisher:
                 if self._connection.connected.wait(rest) and self._spool.wait(rest):
                     self._publish_first()
                 failures, self.last_error = 0, None
-            except TmuxctlError as error:
-                self.last_error = error
-                if error.reason == "closed":
+            except (TmuxctlError, OSError) as error:
+                # a full disk is as a lost connection: it is tried again
+                failed = error if isinstance(error, TmuxctlError) else Failed(str(error), reason="io", hint="df -h")
+                self.last_error = failed
+                if failed.reason == "closed":
                     return
                 failures += 1
                 self._over.wait(

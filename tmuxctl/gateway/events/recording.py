@@ -22,7 +22,7 @@ from tmuxctl.gateway.events.stored import EventContent, EventPlace, pack_event, 
 from tmuxctl.gateway.spool import EventPublisher, Spool, SpooledEvent
 from tmuxctl.results import Event
 from tmuxctl.sealed.keys import KeyFiles, make_key_pair
-from tmuxctl.sealed.sealing import seal_event
+from tmuxctl.sealed.sealing import MOST_RECIPIENTS, seal_event
 from tmuxctl.sealed.trust import AuthorizedClients
 from tmuxctl.state_files import state_home
 from tmuxctl.timing import TIMING, GatewayTiming
@@ -66,7 +66,7 @@ class EventRecorder:
         try:
             self._keep(event)
             self._failed = False
-        except (TmuxctlError, ValueError) as error:
+        except (TmuxctlError, OSError, ValueError) as error:
             if not self._failed:
                 sys.stderr.write(f"tmuxctl: an event was not kept: {error}\n")
             self._failed = True
@@ -115,14 +115,16 @@ class EventRecorder:
         """What is stored in the place of events that found no room: their number, for all who may read."""
         life = unpack_event(gap.data)[0].life if gap.data else self._spool.life
         content = EventContent(time=_now(), lost=gap.lost)
-        readers = self._find_readers(None) or (make_key_pair().public,)
+        readers = self._find_readers(None)[:MOST_RECIPIENTS] or (make_key_pair().public,)
         return self._seal(readers, content, EventPlace(self._spool.name, life, gap.number))
 
     def _beat(self) -> None:
-        while not self._over.wait(self._timing.heartbeat_seconds):
+        while True:
             with suppress(TmuxctlError):
                 # without a connection there is none to tell
                 self._connection.publish(subjects.heartbeat(self._host), b"")
+            if self._over.wait(self._timing.heartbeat_seconds):
+                return
 
 
 def _now() -> str:

@@ -147,7 +147,8 @@ class MachineOperations(CommandLineOperations):
         name: MachineArgument,
         *,
         since: Annotated[
-            str | None, "begin after the event with this number, or so long ago: 10m, 2h; default: all that is kept"
+            str | None,
+            "begin after the event with this number, or this long before now: 10m, 2h; default: all that is kept",
         ] = None,
         follow: Annotated[bool, "go on printing, and say when the machine is not heard", Flag(("-f",))] = False,
     ) -> Iterator[MachineEvent]:
