@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from tmuxctl.errors import Denied, Timeout, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import find_known, read_client_credentials
-from tmuxctl.gateway.connection import Connection, StoredEvent, Subscription, parse_feed
+from tmuxctl.gateway.connection import MOST_MESSAGES, Connection, StoredEvent, Subscription, parse_feed
 from tmuxctl.gateway.events.stored import EventContent, EventPlace, parse_content, unpack_event
 from tmuxctl.machines import MachineEntry
 from tmuxctl.model import parse_seconds
@@ -115,11 +115,12 @@ class EventReader:
                 return
 
     def follow(self) -> Iterator[MachineEvent]:
-        """What is stored now and from now on, and whether the host is heard; without end, over any loss of the connection. Denied
-        where the gateway refuses this client."""
+        """What is stored now and from now on, and whether the host is heard; without end, over any loss of the connection.
+
+        Unreachable where the stream does not answer at the beginning, Denied whenever the gateway refuses this client."""
         feed = self._connection.subscribe(subjects.feed(self._host))
         heart = _Heart(self._connection, self._host, self._machine, self._timing)
-        read_at = 0
+        read_at, first = 0, True
         while True:
             current().check()
             opened = self._connection.opened
@@ -130,9 +131,11 @@ class EventReader:
                     try:
                         told = next(reading, None)
                     except Unreachable:
+                        if first:
+                            raise
                         break
                     if told is None:
-                        read_at = opened
+                        read_at, first = opened, False
                         break
                     yield told
             yield from heart.look()
@@ -143,17 +146,16 @@ class EventReader:
 
     def _is_fed(self, feed: Subscription) -> bool:
         """Whether something came that was not read yet; waits a moment for it."""
-        found = False
+        found, patience = False, self._timing.follow_seconds
         with suppress(Timeout):
-            message = feed.next(self._timing.follow_seconds)
-            while True:
+            for _ in range(MOST_MESSAGES):
+                message, patience = feed.next(patience), 0.0
                 with suppress(Unreachable, Denied):
                     stored = parse_feed(message)
                     if stored.sequence < self._next and self._order.is_new(unpack_event(stored.data)[0]):
                         # a stream that was made anew counts from 1
                         self._next = stored.sequence
                     found |= stored.sequence >= self._next
-                message = feed.next(0.0)
         return found
 
     def _tell(self, stored: StoredEvent) -> Iterator[MachineEvent]:
@@ -210,7 +212,7 @@ class _Heart:
         """What changed since the last call: the host is silent, or heard again."""
         now, came = time.monotonic(), False
         with suppress(Timeout):
-            while True:
+            for _ in range(MOST_MESSAGES):
                 self._beats.next(0.0)
                 came = True
         connected, opened = self._connection.connected.is_set(), self._connection.opened
