@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -187,6 +188,22 @@ def test_a_process_of_the_host_that_is_killed_loses_nothing_that_was_recorded(jo
     assert len(follower.events) - len(found) <= 3
 
 
+def test_a_number_that_is_used_again_after_a_loss_of_power(joined: Pair):
+    folder = Path(spool_folder(joined.host.credentials.id))
+    record_all(joined, ["one"])
+    kept = {path: path.read_bytes() for path in folder.glob("*.events")}
+    record_all(joined, ["two"])
+    # what was written without a sync is gone
+    for path in folder.glob("*.events"):
+        path.unlink()
+    for path, data in kept.items():
+        path.write_bytes(data)
+    state = json.loads((folder / "confirmed.json").read_text())
+    (folder / "confirmed.json").write_text(json.dumps({**state, "confirmed": 1}))
+    record_all(joined, ["other"])
+    assert whys(read(joined)) == ["one", "two", "other"]
+
+
 def test_a_host_that_is_cut_off_for_a_while(joined: Pair):
     joined.host.close()
     with (
@@ -311,13 +328,28 @@ def test_who_follows_learns_what_came_before_and_comes(joined: Pair):
         until(lambda: follower.events == ["before", "after"], "it did not come")
 
 
+def test_who_follows_misses_nothing_of_a_time_without_a_connection(joined: Pair):
+    with relayed(joined.client.credentials, joined.gateway, 2) as (credentials, (first, second)):
+        path = Path(client_credentials_path())
+        path.unlink()
+        write_credentials(str(path), credentials)
+        record_all(joined, ["before"])
+        with closing(Follower(joined)) as follower:
+            until(lambda: follower.events == ["before"], "it did not come")
+            second.cut.set()
+            first.close()
+            record_all(joined, ["during"])
+            assert follower.events == ["before"]
+            second.cut.clear()
+            until(lambda: follower.events == ["before", "during"], "it did not come", 30)
+
+
 def test_who_follows_goes_on_with_a_stream_that_was_made_anew(joined: Pair):
     record_all(joined, [str(number) for number in range(5)])
     with closing(Follower(joined)) as follower:
         until(lambda: len(follower.events) == 5, "they did not come")
         joined.gateway.end()
-        for path in Path(joined.gateway.files.folder).rglob("*.blk"):
-            path.unlink()
+        shutil.rmtree(Path(joined.gateway.files.folder) / "store")
         joined.gateway.start()
         joined.host.wait_connected(20)
         until(lambda: follower.error or record_again(joined, follower), "it did not come", 40)
