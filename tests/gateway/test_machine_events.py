@@ -346,21 +346,14 @@ def test_who_follows_misses_nothing_of_a_time_without_a_connection(joined: Pair)
 
 def test_who_follows_goes_on_with_a_stream_that_was_made_anew(joined: Pair):
     record_all(joined, [str(number) for number in range(5)])
-    with closing(Follower(joined)) as follower:
+    with closing(Follower(joined)) as follower, recording(joined.host) as recorder:
         until(lambda: len(follower.events) == 5, "they did not come")
         joined.gateway.end()
         shutil.rmtree(Path(joined.gateway.files.folder) / "store")
+        recorder.record(event_of("sh", "new"))
         joined.gateway.start()
-        joined.host.wait_connected(20)
-        until(lambda: follower.error or record_again(joined, follower), "it did not come", 40)
-        assert follower.error is None
-
-
-def record_again(joined: Pair, follower: Follower) -> bool:
-    record_all(joined, ["new"])
-    with suppress(AssertionError):
-        until(lambda: "new" in follower.events, "not yet", 1.0)
-    return "new" in follower.events
+        until(lambda: follower.error or follower.events[-1] == "new", "it did not come", 40)
+        assert follower.events == [*"01234", "new"]
 
 
 def test_a_machine_that_was_never_paired_has_none(joined: Pair):

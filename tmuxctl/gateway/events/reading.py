@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from tmuxctl.errors import Denied, Timeout, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import find_known, read_client_credentials
-from tmuxctl.gateway.connection import MOST_MESSAGES, Connection, StoredEvent, Subscription, parse_feed
+from tmuxctl.gateway.connection import MOST_MESSAGES, Connection, StoredEvent, Subscription
 from tmuxctl.gateway.events.stored import EventContent, EventPlace, parse_content, unpack_event
 from tmuxctl.machines import MachineEntry
 from tmuxctl.model import parse_seconds
@@ -120,43 +120,37 @@ class EventReader:
         Unreachable where the stream does not answer at the beginning, Denied whenever the gateway refuses this client."""
         feed = self._connection.subscribe(subjects.feed(self._host))
         heart = _Heart(self._connection, self._host, self._machine, self._timing)
-        read_at, first = 0, True
+        read_at, fed = 0, False
         while True:
             current().check()
             opened = self._connection.opened
-            if read_at != opened:
+            if fed or read_at != opened:
                 # what was stored without a connection came to no feed
-                reading = self.read()
+                reading = self._read_on(again=read_at not in (0, opened))
                 while True:
                     try:
                         told = next(reading, None)
                     except Unreachable:
-                        if first:
+                        if not read_at:
                             raise
                         break
                     if told is None:
-                        read_at, first = opened, False
+                        read_at = opened
                         break
                     yield told
             yield from heart.look()
-            if self._is_fed(feed):
-                read_at = 0
+            fed = _drain(feed, self._timing.follow_seconds)
             if isinstance(self._connection.last_error, Denied):
                 raise self._connection.last_error
 
-    def _is_fed(self, feed: Subscription) -> bool:
-        """Whether something came that was not read yet; waits a moment for it."""
-        found, patience = False, self._timing.follow_seconds
-        with suppress(Timeout):
-            for _ in range(MOST_MESSAGES):
-                message, patience = feed.next(patience), 0.0
-                with suppress(Unreachable, Denied):
-                    stored = parse_feed(message)
-                    if stored.sequence < self._next and self._order.is_new(unpack_event(stored.data)[0]):
-                        # a stream that was made anew counts from 1
-                        self._next = stored.sequence
-                    found |= stored.sequence >= self._next
-        return found
+    def _read_on(self, again: bool) -> Iterator[MachineEvent]:
+        """What is stored and was not read. `again`: the gateway was connected anew; it may have another stream, which counts from 1."""
+        if again and self._next > 1:
+            found = self._connection.read_events(self._next - 1, host=self._host, most=1).events
+            if not found or found[0].sequence != self._next - 1:
+                # repeated events are left out by the numbers of the host
+                self._next = 1
+        yield from self.read()
 
     def _tell(self, stored: StoredEvent) -> Iterator[MachineEvent]:
         """What a stored event tells, and what is missing before it."""
@@ -210,11 +204,7 @@ class _Heart:
 
     def look(self) -> Iterator[MachineEvent]:
         """What changed since the last call: the host is silent, or heard again."""
-        now, came = time.monotonic(), False
-        with suppress(Timeout):
-            for _ in range(MOST_MESSAGES):
-                self._beats.next(0.0)
-                came = True
+        now, came = time.monotonic(), _drain(self._beats, 0.0)
         connected, opened = self._connection.connected.is_set(), self._connection.opened
         if came or not connected or opened != self._opened:
             self._heard, self._opened = now, opened
@@ -225,6 +215,16 @@ class _Heart:
         elif silent and not self._silent:
             self._silent = True
             yield MachineEvent(kind="silent", machine=self._machine, time=_ago(0.0))
+
+
+def _drain(messages: Subscription, seconds: float) -> bool:
+    """Whether anything came; waits so many seconds for it. What waits is taken."""
+    came = False
+    with suppress(Timeout):
+        for _ in range(MOST_MESSAGES):
+            messages.next(0.0 if came else seconds)
+            came = True
+    return came
 
 
 def parse_since(text: str) -> int | float:
