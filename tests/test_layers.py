@@ -80,6 +80,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("credentials", "messages", "nats_client"),
         ("connection",),
         ("carrier", "host", "pairing", "server", "spool"),
+        ("events",),
     ),
     "surfaces.cli": (
         ("attaching", "editing", "ending", "kept_code", "printing"),

@@ -1094,6 +1094,19 @@ class GatewayPairing(Value):
     sessions: tuple[str, ...]
 
 
+class MachineEvent(Value):
+    """What happened at a machine behind a gateway. `kind` is `state` for a change of state (`event`, as `watch` prints it), `lost`
+    for events that are missing before it (`lost`: how many, null if that is not known), `silent` if the machine is not heard any
+    more, `heard` if it is again. `number` is that of the stored event, `time` is ISO-8601 UTC."""
+
+    kind: str
+    machine: str
+    number: int | None = None
+    time: str | None = None
+    event: Event | None = None
+    lost: int | None = None
+
+
 class GatewayConnection(Value):
     """A connection to the gateway: of which host or client, from which address, since when, how much it sent and was sent, and
     how many bytes wait for it."""

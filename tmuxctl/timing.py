@@ -396,6 +396,9 @@ class GatewayTiming(Value):
     rare_pause_seconds: float = 2.0  # the longest one
     flush_seconds: float = 5.0  # how long the server may take to confirm what it was sent
     close_seconds: float = 1.0  # the same when the connection is closed
+    heartbeat_seconds: float = 2.0  # how often a host says that it is there
+    silent_seconds: float = 6.0  # how long it says nothing before that is told: three times
+    follow_seconds: float = 0.5  # how often who follows events looks whether the host is silent
     store_seconds: float = 5.0  # how long the stream may take for an answer
     reach_seconds: float = 8.0  # how long a client waits for a connection; a host says after that why it has none
     handshake_seconds: float = 3.0  # how long a host may take to answer a handshake, which is tried three times

@@ -136,7 +136,28 @@ sed -n 's/code: //p' pairing.log >code.txt
 """
 """A host that waits for a client."""
 
+JOINED = f"""{HOST}
+tmuxctl gateway add-client --out ~/.config/tmuxctl/gateway.json
+tmuxctl serve --listen unix --gateway host.json >serve.log 2>&1 &
+until grep -q listening serve.log; do sleep 0.1; done
+tmuxctl gateway pair laptop --credentials host.json 2>pairing.log &
+until grep -q 'machine pair' pairing.log; do sleep 0.1; done
+sed -n 's/code: //p' pairing.log | tmuxctl machine pair thathost "$(sed -n 's/.*NAME //p' pairing.log)"
+tmuxctl new sh -- sh
+until tmuxctl machine events thathost | grep -q thathost/sh; do sleep 0.1; done
+"""
+"""A machine behind a gateway with a session of which something was recorded."""
+
 BEFORE: Mapping[str, str] = {
+    **dict.fromkeys(
+        (
+            "machine events thathost",
+            "machine events thathost --since 2h",
+            "machine events thathost --since 1 --json",
+            "machine events thathost --follow",
+        ),
+        JOINED,
+    ),
     "serve --gateway host.json": HOST,
     "gateway pair laptop --credentials host.json": HOST,
     "gateway pair ci --credentials host.json --right read --only 'build-*'": HOST,

@@ -47,6 +47,7 @@ AT_TERMINAL: Mapping[str, Left] = {
     "tmuxctl top": Left(("q",)),
     "tmuxctl play ": Left(("q",)),
     "tmuxctl status --follow": Left(("C-c",), full_screen=False, statuses=(130,)),
+    "tmuxctl machine events thathost --follow": Left(("C-c",), full_screen=False, statuses=(130,)),
     "tmuxctl watch": Left(("C-c",), full_screen=False, statuses=(130,)),
     "tmuxctl serve": Left(("C-c",), full_screen=False),
     # what it prints may be seen before the process has become nats-server

@@ -26,6 +26,8 @@ STEPS = (
     ("client", "tmuxctl machine pair thathost k5wq7hl2mzt3ybvn"),
     ("client", "tmuxctl new thathost/sh -- sh"),
     ("client", "tmuxctl exec thathost/sh -- uname"),
+    ("client", "tmuxctl machine events thathost"),
+    ("client", "tmuxctl machine events thathost --since 1"),
 )
 """On which machine each command of the page is typed."""
 
@@ -100,6 +102,11 @@ def test_the_steps_of_the_page(reader: Reader) -> None:
     told = ""
     for machine, command in STEPS:
         told = reader.type(machine, command)
+        if command.endswith("-- uname"):
+            assert told == "Linux\n"
+        if command.endswith("machine events thathost"):
+            # what happens is recorded a moment later
+            until(lambda: "thathost/sh" in reader.type("client", "tmuxctl machine events thathost"), "nothing is told")
         if "add-host" in command:
             reader.bring("build-box.json", "host")
         if "add-client" in command:
@@ -107,4 +114,5 @@ def test_the_steps_of_the_page(reader: Reader) -> None:
         if found := re.search(r"code: ([0-9-]+)\non the client: tmuxctl machine pair NAME ([a-z2-7]{16})\n", told):
             reader.code = found[1]
             reader.meant["k5wq7hl2mzt3ybvn"] = found[2]
-    assert told == "Linux\n"
+    # the first event was told before
+    assert not re.search("^ +1 ", told, re.MULTILINE)

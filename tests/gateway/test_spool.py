@@ -18,7 +18,7 @@ from gateway.gateway_site import connect, until
 from tmuxctl.errors import Conflict, Denied, Failed, TmuxctlError, Usage
 from tmuxctl.gateway.connection import EVENT_BYTES, Connection
 from tmuxctl.gateway.credentials import Credentials
-from tmuxctl.gateway.spool import EventPublisher, Spool
+from tmuxctl.gateway.spool import EventPublisher, Spool, SpooledEvent
 
 
 @pytest.fixture
@@ -38,13 +38,13 @@ def opened(folder: str, **limits: int) -> Iterator[Spool]:
 def take_all(spool: Spool) -> list[tuple[int, bytes, int]]:
     found: list[tuple[int, bytes, int]] = []
     while event := spool.first():
-        found.append((event.number, event.data, event.lost))
+        found.append((event.number, b"" if event.lost else event.data, event.lost))
         spool.confirm(event.number)
     return found
 
 
-def make_gap(count: int) -> bytes:
-    return b"lost %d" % count
+def make_gap(gap: SpooledEvent) -> bytes:
+    return b"lost %d" % gap.lost
 
 
 def test_events_come_in_order_until_they_are_confirmed(folder: str):

@@ -13,6 +13,7 @@ import secrets
 import stat
 import struct
 import threading
+import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -33,6 +34,9 @@ SPOOL_BYTES, SEGMENT_BYTES = 64 << 20, 4 << 20
 KEPT_EVENTS = 64
 """New events that are kept in memory too, so that a segment is not read again for each."""
 
+MOST_LIVES = (1 << 32) - 1
+"""How often a spool may be opened: its count is told in 32 bits."""
+
 _HEAD = struct.Struct(">IIQ")
 """Before each event: its length, the CRC-32 of its bytes, its number."""
 
@@ -41,7 +45,8 @@ _ID = re.compile(r"([0-9a-f]{16})-([0-9]{1,19})-[0-9a-z]{1,8}\Z")
 
 
 class SpooledEvent(NamedTuple):
-    """An event that is not confirmed yet. `lost`: it stands for so many events that were dropped, and has no bytes."""
+    """An event that is not confirmed yet. `lost`: it stands for so many events that were dropped, and `data` is that of the event
+    behind them, empty if there is none."""
 
     number: int
     data: bytes
@@ -51,7 +56,8 @@ class SpooledEvent(NamedTuple):
 class Spool:
     """The events in a folder; one process has it at a time (Conflict `busy`). Methods may be called from any thread.
 
-    `most_bytes` and `segment_bytes` are limits of the folder and of one segment.
+    `most_bytes` and `segment_bytes` are limits of the folder and of one segment. `name` is 16 hex digits, those of a spool that is
+    made later are greater; `life` counts how often it was opened.
     """
 
     def __init__(self, folder: str, most_bytes: int = SPOOL_BYTES, segment_bytes: int = SEGMENT_BYTES) -> None:
@@ -65,12 +71,20 @@ class Spool:
         self._lock = os.open(self._path("lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             take_lock(self._lock, 0.0, lambda: Conflict(f"another process has {folder}", reason="busy"))
-            self.name, self.confirmed = self._read_confirmed()
+            self.name, self.confirmed, self.life = self._read_confirmed()
+            self.life += 1
+            # numbers may be used again after a loss of power, but never with the same life
+            self._write_confirmed(durable=True)
             self._sizes = self._read_sizes()
             self._newest = self._find_newest()
         except BaseException:
             os.close(self._lock)
             raise
+
+    @property
+    def newest(self) -> int:
+        """The number of the event that was appended last; 0 before the first."""
+        return self._newest
 
     def append(self, data: bytes) -> int:
         """Keep an event; its number. Usage `too_large` for more than the stream takes, Failed `io` where it cannot be written.
@@ -101,7 +115,7 @@ class Spool:
                 return None
             oldest = min(self._sizes, default=self._newest + 1)
             if oldest > self.confirmed + 1:
-                return SpooledEvent(oldest - 1, b"", oldest - 1 - self.confirmed)
+                return self._gap_before(oldest)
             while self._waiting and self._waiting[0].number <= self.confirmed:
                 self._waiting.popleft()
             if not self._waiting:
@@ -110,8 +124,14 @@ class Spool:
             if not self._waiting or self._waiting[0].number != self.confirmed + 1:
                 # a part of the segment is damaged: what cannot be read is lost, up to what can
                 end = self._waiting[0].number - 1 if self._waiting else self._end_of(self.confirmed + 1)
-                return SpooledEvent(end, b"", end - self.confirmed)
+                return self._gap_before(end + 1)
             return self._waiting[0]
+
+    def _gap_before(self, number: int) -> SpooledEvent:
+        """What stands for the events that are not confirmed and not there any more, up to this one."""
+        start = max((one for one in self._sizes if one <= number), default=0)
+        following = next((one.data for one in self._read(start) if one.number == number), b"") if start else b""
+        return SpooledEvent(number - 1, following, number - 1 - self.confirmed)
 
     def confirm(self, number: int) -> None:
         """All up to this number are in the stream: they are not needed any more."""
@@ -162,24 +182,25 @@ class Spool:
     def _segment(self, start: int) -> str:
         return self._path(f"{start:020d}.events")
 
-    def _read_confirmed(self) -> tuple[str, int]:
+    def _read_confirmed(self) -> tuple[str, int, int]:
+        """Its name, the number up to which all is confirmed, and how often it was opened."""
         path = self._path("confirmed.json")
         try:
             found = parse_record(read_file(path, 4097), path, limit=4096)
         except FileNotFoundError:
-            name = secrets.token_hex(8)
-            write_record(path, {"name": name, "confirmed": 0})
-            return name, 0
+            return f"{int(time.time() * 1000):012x}{secrets.token_hex(2)}", 0, 0
         except (OSError, ValueError):
             found = {}
-        name, number = str(found.get("name")), found.get("confirmed")
-        if not re.fullmatch(r"[0-9a-f]{16}", name) or type(number) is not int or number < 0:
+        name, number, life = str(found.get("name")), found.get("confirmed"), found.get("life")
+        whole = type(number) is int and type(life) is int and number >= 0 and 0 <= life < MOST_LIVES
+        if not re.fullmatch(r"[0-9a-f]{16}", name) or not whole:
             hint = f"move the folder away, and with it events that were not published: {self.folder}"
             raise Failed(f"{path} was changed", reason="bad_spool", hint=hint)
-        return name, number
+        return name, int(number or 0), int(life or 0)
 
-    def _write_confirmed(self) -> None:
-        write_record(self._path("confirmed.json"), {"name": self.name, "confirmed": self.confirmed})
+    def _write_confirmed(self, *, durable: bool = False) -> None:
+        record = {"name": self.name, "confirmed": self.confirmed, "life": self.life}
+        write_record(self._path("confirmed.json"), record, durable=durable)
 
     def _read_sizes(self) -> dict[int, int]:
         """The bytes of each segment, by its first number."""
@@ -254,7 +275,7 @@ class Spool:
 class EventPublisher:
     """Publishes the events of a spool in order, each until it is confirmed, in a thread of its own.
 
-    `make_gap(COUNT)` makes the bytes of an event that says that so many were lost. `last_error` is why the last one is still to
+    `make_gap(GAP)` makes the bytes of an event that says how many were lost. `last_error` is why the last one is still to
     be confirmed; None while all goes well.
     """
 
@@ -262,7 +283,7 @@ class EventPublisher:
         self,
         connection: Connection,
         spool: Spool,
-        make_gap: Callable[[int], bytes],
+        make_gap: Callable[[SpooledEvent], bytes],
         timing: GatewayTiming = TIMING.gateway,
     ) -> None:
         self.last_error: TmuxctlError | None = None
@@ -285,9 +306,11 @@ class EventPublisher:
                 if self._connection.connected.wait(rest) and self._spool.wait(rest):
                     self._publish_first()
                 failures, self.last_error = 0, None
-            except TmuxctlError as error:
-                self.last_error = error
-                if error.reason == "closed":
+            except (TmuxctlError, OSError) as error:
+                # a full disk is as a lost connection: it is tried again
+                failed = error if isinstance(error, TmuxctlError) else Failed(str(error), reason="io", hint="df -h")
+                self.last_error = failed
+                if failed.reason == "closed":
                     return
                 failures += 1
                 self._over.wait(
@@ -303,6 +326,6 @@ class EventPublisher:
                 self._spool.confirm_id(last.id)
             self._asked_at = opened
         if event := self._spool.first():
-            data = self._make_gap(event.lost) if event.lost else event.data
+            data = self._make_gap(event) if event.lost else event.data
             self._connection.publish_event(data, self._spool.event_id(event))
             self._spool.confirm(event.number)

@@ -6,7 +6,7 @@
 | `tmc.HOST.rpc.CLIENT` | client | host | requests |
 | `tmc.HOST.reply.CLIENT.TOKEN` | host | client | the reply to one of them |
 | `tmc.HOST.output.CLIENT.CHANNEL` | host | client | output that the client follows |
-| `tmc.HOST.heartbeat` | host | clients | that the host is there (not used yet) |
+| `tmc.HOST.heartbeat` | host | clients | that the host is there: nothing else |
 | `tmc.HOST.events` | host | stream EVENTS | events, each with a Nats-Msg-Id |
 | `tmc.HOST.last` | host | stream EVENTS | the question which event of the host was stored last |
 | `tmc.HOST.feed` | stream EVENTS | clients | each event as it is stored, with its sequence number |

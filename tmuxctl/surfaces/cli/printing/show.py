@@ -352,12 +352,25 @@ class Printer:
 
     @prints(results.Event)
     def print_event(self, result: Any) -> None:
+        self._lines(f"{result.time[11:19]}  {self._event_text(result)}")
+
+    @prints(results.MachineEvent)
+    def print_machine_event(self, result: Any) -> None:
+        # of several days
+        time, number = (result.time or "")[:19].replace("T", " "), "" if result.number is None else result.number
+        missing = "events before this are not known" if result.lost is None else f"{result.lost} events were lost"
+        told = {"lost": missing, "silent": "is not heard any more", "heard": "is heard again"}.get(result.kind)
+        text = self._event_text(result.event) if result.event else f"{result.machine}: {told}"
+        self._lines(f"{number:>6}  {time:19}  {text}")
+
+    def _event_text(self, result: Any) -> str:
+        """A change of state without its time."""
         from tmuxctl.surfaces.cli.printing import color
 
         state = color.state(result.state.value, result.state.value, sys.stdout, self.options)
         kind = f" ({result.kind})" if result.kind else ""
         question = f"  ? {flat(result.asking.question)}" if result.asking else ""
-        self._lines(f"{result.time[11:19]}  {result.session}  {state}{kind}  {flat(result.why)}{question}")
+        return f"{result.session}  {state}{kind}  {flat(result.why)}{question}"
 
     @prints(results.Ran)
     def print_ran(self, result: Any) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl import config, machines
 from tmuxctl.errors import Conflict, Failed, NotFound, Unreachable, Usage
-from tmuxctl.operations import TEXT, ValueKind, set_up
+from tmuxctl.operations import TEXT, Flag, ValueKind, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
 from tmuxctl.surfaces.cli.editing import toml_lines
 from tmuxctl.surfaces.cli.editing.replacing import replace_text
@@ -22,7 +22,7 @@ from tmuxctl.vocabulary import StepState
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
-    from tmuxctl.results import GatewayPairing, MachineLine, Machines, MachineSetup, MachineTested
+    from tmuxctl.results import GatewayPairing, MachineEvent, MachineLine, Machines, MachineSetup, MachineTested
     from tmuxctl.transport.base import Transport
 
 MachineArgument = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse), "the name of the machine"]
@@ -132,6 +132,40 @@ class MachineOperations(CommandLineOperations):
             table: dict[str, str | Sequence[str]] = {**machines.machine_table(entry)}
             replace_text(path, toml_lines.with_named_table(text, name, table, path))
         return GatewayPairing(name, known.host_id, fingerprint(known.key), granted.rights, granted.sessions)
+
+    @set_up(
+        right="read",
+        examples=(
+            "machine events thathost",
+            "machine events thathost --since 2h",
+            "machine events thathost --since 1 --json",
+            "machine events thathost --follow",
+        ),
+    )
+    def machine_events(
+        self,
+        name: MachineArgument,
+        *,
+        since: Annotated[
+            str | None,
+            "begin after the event with this number, or this long before now: 10m, 2h; default: all that is kept",
+        ] = None,
+        follow: Annotated[bool, "go on printing, and say when the machine is not heard", Flag(("-f",))] = False,
+    ) -> Iterator[MachineEvent]:
+        """Print what the sessions of a machine behind a gateway did, also while it or you were away.
+
+        Each line has the number of the event, the time in UTC, and what `watch` prints. Events of a week are kept at the gateway,
+        at most 10,000 of a machine. Those from before you paired with it, and of sessions that you may not know of, are left out.
+        What is missing is told by a line of its own.
+        """
+        reading = load_gateway("events.reading")
+        begin = None if since is None else reading.parse_since(since)
+        entry = machines.find_machine(name)
+        if entry.gateway is None:
+            hint = "follow it: tmuxctl watch --all-machines"
+            raise Usage(f"{name} is not behind a gateway", reason="no_gateway", hint=hint)
+        with reading.EventReader(entry, begin) as events:
+            yield from events.follow() if follow else events.read()
 
     def _ask_code(self) -> str:
         """The code of a pairing, from the terminal or standard input."""

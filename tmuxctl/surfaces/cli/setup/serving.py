@@ -6,8 +6,8 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -25,9 +25,13 @@ from tmuxctl.vocabulary import GatewayRole
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
+    from tmuxctl.gateway.credentials import Credentials
+    from tmuxctl.gateway.events.recording import EventRecorder
     from tmuxctl.results import LoginLink, TokenMade, TokenRevoked, TokensKept
     from tmuxctl.surfaces.server.admission.tokens import TokenFiles
+    from tmuxctl.surfaces.server.app import Served
     from tmuxctl.surfaces.server.serve import ServeOptions
+    from tmuxctl.surfaces.server.streams.hub import Change
 
 COMMAND_SERVER = "tmuxctl.surfaces.cli.command_server.server"
 """What a process runs that carries out quick commands; it stands above all of them."""
@@ -194,29 +198,20 @@ class ServeOperations(CommandLineOperations):
         options = changed(options, all_machines=all_machines)
         from tmuxctl.surfaces.server import serve as server
 
-        beside = {} if gateway is None else {"beside": self._gateway_host(gateway)}
+        beside = {}
+        if gateway is not None:
+            member = self._gateway_host(gateway)
+            options, beside = changed(options, parts=(*options.parts, member.listen)), {"beside": member.connect}
         _collect_garbage_as_it_comes()
         with _serving_commands():
             return server.serve(options, self._tell_started, **beside)
 
-    def _gateway_host(self, path: str) -> Callable[[Control], AbstractContextManager[object]]:
-        """What connects to a gateway with the credentials in this file. Where that does not work at once it is said, and tried
-        again for as long as the server runs."""
-        host, carrier = load_gateway("host"), load_gateway("carrier")
+    def _gateway_host(self, path: str) -> _GatewayHost:
+        """What connects to a gateway with the credentials in this file."""
+        carrier = load_gateway("carrier")
         from tmuxctl.gateway.credentials import read_credentials
 
-        credentials = carrier.check_role(read_credentials(path), GatewayRole.HOST, path)
-
-        @contextmanager
-        def connected(control: Control) -> Iterator[object]:
-            with carrier.only_user(path), host.GatewayHost(control, credentials) as made:
-                try:
-                    made.connection.wait_connected(TIMING.gateway.reach_seconds)
-                except TmuxctlError as error:
-                    tell(f"tmuxctl: {error.message}; it is tried again" + (f"\n  {error.hint}" if error.hint else ""))
-                yield made
-
-        return connected
+        return _GatewayHost(path, carrier.check_role(read_credentials(path), GatewayRole.HOST, path))
 
     def _tell_started(self, addresses: list[str]) -> None:
         """Say where it listens: on standard output, as what else it says is for people; and to a service manager that waits."""
@@ -310,6 +305,39 @@ class ServeOperations(CommandLineOperations):
 
         _token_files().revoke(name)
         return TokenRevoked(name)
+
+
+class _GatewayHost:
+    """This server as a host of a gateway, with the credentials in a file."""
+
+    def __init__(self, path: str, credentials: Credentials) -> None:
+        self._path, self._credentials = path, credentials
+        self._recorder: EventRecorder | None = None
+
+    @contextmanager
+    def connect(self, control: Control) -> Iterator[None]:
+        """Carry out calls of clients, while this holds. Where the gateway is not reached at once it is said, and tried again for as
+        long as the server runs."""
+        host, carrier, recording = (load_gateway(name) for name in ("host", "carrier", "events.recording"))
+        with (
+            carrier.only_user(self._path),
+            host.GatewayHost(control, self._credentials) as made,
+            closing(recording.EventRecorder(made.connection)) as self._recorder,
+        ):
+            try:
+                made.connection.wait_connected(TIMING.gateway.reach_seconds)
+            except TmuxctlError as error:
+                tell(f"tmuxctl: {error.message}; it is tried again" + (f"\n  {error.hint}" if error.hint else ""))
+            yield
+
+    def listen(self, _app: object, served: Served) -> None:
+        """Record the changes that the server sees anyway, while it is connected."""
+
+        def record(change: Change) -> None:
+            if self._recorder and not change.gone:
+                self._recorder.record(change.event)
+
+        served.hub.listeners.append(record)
 
 
 def _serve_options(
