@@ -10,7 +10,7 @@ from tmuxctl.model import Asking as Asking
 from tmuxctl.model import Option as Option
 from tmuxctl.model import Session, State, Status, WithState, WithStatus
 from tmuxctl.value import Value
-from tmuxctl.vocabulary import EvidenceKind, GatewayRole, StepState, WaitCondition
+from tmuxctl.vocabulary import EvidenceKind, GatewayRole, StepState, WaitCondition, Way
 
 TIMED_OUT, UNTOLD = 124, 125
 
@@ -499,7 +499,8 @@ class Doctor(Value):
 
 class MachineLine(Value):
     """One machine: its name, where it comes from (`machines.toml`, `ssh config`), what ssh is told or the command that takes its
-    place, and the tmux and the socket that are used there (None: the same as here); `gateway` is its id behind a gateway."""
+    place, and the tmux and the socket that are used there (None: the same as here); `gateway` is its id behind a gateway. `way` is
+    the one by which it is reached: where it has several the one that was used last (None: not known), and `used` when."""
 
     name: str
     source: str
@@ -508,6 +509,8 @@ class MachineLine(Value):
     tmux: str
     socket: str | None
     gateway: str | None = None
+    way: Way | None = None
+    used: str | None = None
 
 
 class Machines(Value):

@@ -66,6 +66,10 @@ class KeyFiles:
         with self._locked():
             return self._read() or self._write(StaticKeys(make_key_pair()))
 
+    def find(self) -> StaticKeys | None:
+        """The keys, None where there are none yet. Raises as `load`."""
+        return self._read()
+
     def rotate(self) -> StaticKeys:
         """Make another key, and keep the present one as the old one. Raises as `load`."""
         with self._locked():

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,7 +20,7 @@ from tmuxctl.surfaces.cli.editing.replacing import replace_text
 from tmuxctl.surfaces.cli.printing.output import tell
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
-from tmuxctl.vocabulary import StepState
+from tmuxctl.vocabulary import StepState, Way
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
@@ -35,7 +37,9 @@ class MachineOperations(CommandLineOperations):
     def machine_ls(self) -> Machines:
         """List the machines that can be named: those of machines.toml, and the hosts of your ssh configuration.
 
-        A session of one is `MACHINE/NAME`. Other hosts can be named too: whatever ssh reaches under a plain name.
+        A session of one is `MACHINE/NAME`. Other hosts can be named too: whatever ssh reaches under a plain name. The third
+        column is the way by which each is reached: for one with several the way that was used last, and when. Nothing is
+        reached for it.
         """
         from tmuxctl.results import Machines
 
@@ -66,7 +70,8 @@ class MachineOperations(CommandLineOperations):
         """Write a machine into machines.toml. Nothing is reached, and nothing is installed there.
 
         A host of your ssh configuration needs no entry. The command is a door to any other place with a shell, as
-        `docker exec -i box sh`.
+        `docker exec -i box sh`. What a machine that is there has besides is kept: with --ssh one behind a gateway is reached by
+        ssh first.
         """
         path = machines.machines_path()
         given = {
@@ -76,28 +81,29 @@ class MachineOperations(CommandLineOperations):
             "socket": tmux_socket,
         }
         values: dict[str, str | Sequence[str]] = {key: value for key, value in given.items() if value is not None}
-        entry = machines.parse_machine(name, values)
-        known = machines.read_machines(path)
-        text = machines.read_machines_file(path) or ""
-        if name in known and not replace:
+        machines.parse_machine(name, values)
+        machines.read_machines(path)
+        before = _read_table(path, name)
+        if before is not None and not replace and not (values and values.keys().isdisjoint(_taken_by(before))):
             hint = f"change it: --replace; or take it out first: tmuxctl machine rm {name}"
             raise Conflict(f"a machine named {name} is in machines.toml", reason="exists", hint=hint)
-        if name in known:
-            text = toml_lines.without_named_table(text, name, path)
-        replace_text(path, toml_lines.with_named_table(text, name, values or {"ssh": name}, path))
-        return _to_line(entry)
+        return _to_line(_write_table(path, name, _merge(before or {}, values) or {"ssh": name}))
 
     @set_up(right="write", idempotent=True, examples=("machine rm box",))
     def machine_rm(self, name: MachineArgument) -> None:
-        """Take a machine out of machines.toml. Its sessions go on; a host that ssh knows can still be named."""
+        """Take a machine out of machines.toml, and the key that is known of it out of known_machines.
+
+        Its sessions go on; a host that ssh knows can still be named.
+        """
         path = machines.machines_path()
         known = machines.read_machines(path)
-        if name not in known:
+        if not _forget_key(name) and name not in known:
             listed = ", ".join(known) or "none"
             raise NotFound(
                 f"no machine {ascii(name[:40])} in machines.toml", reason="no_machine", hint=f"there are: {listed}"
             )
-        replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
+        if name in known:
+            replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
 
     @set_up(
         right="write",
@@ -120,17 +126,11 @@ class MachineOperations(CommandLineOperations):
         from tmuxctl.results import GatewayPairing
         from tmuxctl.sealed.keys import fingerprint
 
-        entry = machines.parse_machine(name, {"gateway": id})
+        machines.parse_machine(name, {"gateway": id})
         path = machines.machines_path()
-        listed = machines.read_machines(path).get(name)
-        if listed is not None and listed.gateway != id:
-            hint = f"choose another name, or take it out first: tmuxctl machine rm {name}"
-            raise Conflict(f"a machine named {name} is in machines.toml", reason="exists", hint=hint)
+        machines.read_machines(path)
         known, granted = pairing.pair_with(carrier.read_client_credentials(), id, name, self._ask_code)
-        if listed is None:
-            text = machines.read_machines_file(path) or ""
-            table: dict[str, str | Sequence[str]] = {**machines.machine_table(entry)}
-            replace_text(path, toml_lines.with_named_table(text, name, table, path))
+        _write_table(path, name, _merge(_read_table(path, name) or {}, {"gateway": id}))
         return GatewayPairing(name, known.host_id, fingerprint(known.key), granted.rights, granted.sessions)
 
     def _ask_code(self) -> str:
@@ -249,7 +249,70 @@ def _split(command: str) -> tuple[str, ...]:
         ) from None
 
 
+SHELL_KEYS = ("ssh", "command")
+"""Keys of a machine of which it has one at most."""
+
+
+def _read_table(path: str, name: str) -> Mapping[str, str | Sequence[str]] | None:
+    """What machines.toml has of a machine; None if it has nothing."""
+    return toml_lines.parse(machines.read_machines_file(path) or "", path).get(name)
+
+
+def _taken_by(table: Mapping[str, object]) -> set[str]:
+    """The keys that cannot be added to this table without changing it."""
+    return {*table, *(SHELL_KEYS if any(key in table for key in SHELL_KEYS) else ())}
+
+
+def _merge(
+    before: Mapping[str, str | Sequence[str]], values: Mapping[str, str | Sequence[str]]
+) -> dict[str, str | Sequence[str]]:
+    """What is there with these values; ssh takes the place of a command, and a command that of ssh."""
+    replaced = SHELL_KEYS if any(key in values for key in SHELL_KEYS) else ()
+    return {**{key: value for key, value in before.items() if key not in replaced}, **values}
+
+
+def _write_table(path: str, name: str, values: Mapping[str, str | Sequence[str]]) -> MachineEntry:
+    """Put the table of a machine into machines.toml, in the place of the one that is there."""
+    entry = machines.parse_machine(name, values)
+    text = machines.read_machines_file(path) or ""
+    if name in toml_lines.parse(text, path):
+        text = toml_lines.without_named_table(text, name, path)
+    replace_text(path, toml_lines.with_named_table(text, name, values, path))
+    return entry
+
+
+def _forget_key(name: str) -> bool:
+    """Take a machine out of known_machines; whether it was there."""
+    if not os.path.lexists(os.path.join(config.config_folder(), "known_machines")):
+        return False
+    load_gateway("carrier")
+    from tmuxctl.sealed.trust import KnownMachines
+
+    known = KnownMachines()
+    if known.find(name) is None:
+        return False
+    known.remove(name)
+    return True
+
+
 def _to_line(entry: MachineEntry) -> MachineLine:
+    from tmuxctl.control.machines.ways import find_used
     from tmuxctl.results import MachineLine
 
-    return MachineLine(entry.name, entry.source, entry.ssh, entry.command, entry.tmux, entry.socket, entry.gateway)
+    # the record of a machine with one way says at most that it is this machine
+    used = find_used(entry.name) if entry.gateway else None
+    way = entry.ways[0] if len(entry.ways) == 1 else None
+    when = None
+    if used is not None and (used.way in entry.ways or used.way is Way.LOCAL):
+        way, when = used.way, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used.used))
+    return MachineLine(
+        entry.name,
+        entry.source,
+        entry.ssh,
+        entry.command,
+        entry.tmux,
+        entry.socket,
+        entry.gateway,
+        way,
+        when,
+    )
