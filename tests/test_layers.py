@@ -85,7 +85,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("attaching", "editing", "ending", "kept_code", "printing"),
         ("words",),
         ("commands",),
-        ("gateway", "setup", "teams", "top"),
+        ("gateway", "machines", "setup", "teams", "top"),
         ("here", "skill"),
         ("app",),
         ("command_server", "manual"),

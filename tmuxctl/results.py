@@ -1097,6 +1097,64 @@ class GatewayPairing(Value):
     sessions: tuple[str, ...]
 
 
+class OwnKey(Value):
+    """The key by which others know this user on this machine: its fingerprint and itself (base64), the fingerprint of the one
+    before as long as that is answered to, and the clients of this host that may know only that; `id` is this host's at the gateway
+    (None: it is none)."""
+
+    id: str | None
+    fingerprint: str
+    key: str
+    old: str | None = None
+    untold: tuple[str, ...] = ()
+
+
+class KeyToldTo(Value):
+    """The key by which hosts know this user now: its fingerprint, that of the one before if that is still kept, the hosts that know
+    the new one, and what kept others from being told."""
+
+    fingerprint: str
+    old: str | None
+    told: tuple[str, ...]
+    problems: tuple[MachineProblem, ...] = ()
+
+
+class PairedClient(Value):
+    """A client that this host lets in: its name, the fingerprint of its key, what it may with which sessions, and whether it knows
+    this host's present key (None: there is no other)."""
+
+    name: str
+    fingerprint: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+    knows_key: bool | None = None
+
+
+class PairedClients(Value):
+    """All clients that this host lets in, and the file that says so."""
+
+    path: str
+    clients: tuple[PairedClient, ...]
+
+
+class AuthorizedHere(Value):
+    """A client that was let in by its key, and what it has to know of this host: its id at the gateway and its key (base64)."""
+
+    name: str
+    fingerprint: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+    host: str
+    key: str
+
+
+class ClientUnpaired(Value):
+    """A client that this host lets in no more."""
+
+    name: str
+    fingerprint: str
+
+
 class GatewayConnection(Value):
     """A connection to the gateway: of which host or client, from which address, since when, how much it sent and was sent, and
     how many bytes wait for it."""

@@ -167,7 +167,7 @@ def test_a_write_whose_answer_got_lost_is_not_done_again_by_the_other_way(thatho
     taken = thathost.host.home / "taken"
     tmux = shutil.which("tmux", path=SYSTEM_PATH) or shutil.which("tmux")
     # by ssh it is typed, and nothing more is heard
-    thathost.ssh.script("tmux", f'{tmux} "$@"\nstatus=$?\ncase "$*" in *paste-buffer*) sleep 100 ;; esac\nexit $status')
+    thathost.ssh.script("tmux", f'{tmux} "$@"\nstatus=$?\ncase "$*" in *send-keys*) sleep 100 ;; esac\nexit $status')
     errors: list[str | None] = []
     with Control(resident=True) as here:
         here.new("thathost/in", ("sh", "-c", f"cat >{taken}"))
@@ -205,12 +205,12 @@ def test_a_way_that_was_remembered_and_works_no_more_is_left(thathost: TwoWays) 
     assert way() == "ssh"
 
 
-def test_what_needs_a_shell_goes_by_ssh_whichever_way_was_used_last(thathost: TwoWays) -> None:
+def test_what_needs_a_shell_goes_by_ssh_whichever_way_was_used_last(thathost: TwoWays, place: Path) -> None:
     now = time.time()
     result("new", "thathost/sh", "--", "sh")
     note_used("thathost", UsedWay(Way.GATEWAY, now, now))
     assert error_of(command("attach", "thathost/sh", "--json"))["reason"] == "no_terminal"
-    result("export", "thathost/sh", "film.cast")
+    result("export", "thathost/sh", str(place / "film.cast"))
     assert way() == "gateway"
 
 

@@ -453,9 +453,25 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.MachineSetup: lambda found, options: steps(found.steps, options),
     results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
     results.GatewayMembers: lambda found, options: _ids(found.members) if options.quiet else members(found.members),
+    results.PairedClients: lambda found, options: _names(found.clients) if options.quiet else clients(found.clients),
     results.GatewayStatus: lambda found, options: _ids(found.connections) if options.quiet else gateway(found),
 }
 """What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""
+
+
+def clients(found: Sequence[results.PairedClient]) -> list[str]:
+    """What `gateway clients` says: each client, its key, what it may, and whether it may know only the old key of this host."""
+    rows = [
+        (
+            one.name,
+            one.fingerprint,
+            ",".join(one.rights),
+            ",".join(one.sessions),
+            "may know only the old key" if one.knows_key is False else "",
+        )
+        for one in found
+    ]
+    return align(rows) if rows else []
 
 
 def _ids(found: Sequence[Any]) -> list[str]:

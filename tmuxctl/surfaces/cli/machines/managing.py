@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl import config, machines
-from tmuxctl.errors import Conflict, Failed, NotFound, Unreachable, Usage
-from tmuxctl.operations import TEXT, ValueKind, set_up
+from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.operations import RIGHTS, TEXT, ValueKind, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
 from tmuxctl.surfaces.cli.editing import toml_lines
 from tmuxctl.surfaces.cli.editing.replacing import replace_text
@@ -24,9 +24,13 @@ from tmuxctl.vocabulary import StepState, Way
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
-    from tmuxctl.results import GatewayPairing, MachineLine, Machines, MachineSetup, MachineTested
+    from tmuxctl.results import GatewayPairing, KeyToldTo, MachineLine, Machines, MachineSetup, MachineTested, OwnKey
     from tmuxctl.transport.base import Transport
 
+Words = Annotated[
+    tuple[str, ...],
+    ValueKind("text", {"type": "array", "items": {"type": "string"}}, lambda value: tuple(value)),
+]
 MachineArgument = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse), "the name of the machine"]
 
 
@@ -107,30 +111,68 @@ class MachineOperations(CommandLineOperations):
 
     @set_up(
         right="write",
-        examples=("machine pair thathost k5wq7hl2mzt3ybvn <code.txt",),
+        examples=(
+            "machine pair thathost k5wq7hl2mzt3ybvn <code.txt",
+            "machine pair thathost --ssh ada@thathost.example.org",
+        ),
     )
     def machine_pair(
         self,
         name: MachineArgument,
         id: Annotated[
-            str, ValueKind("id", TEXT.schema, TEXT.parse), "its id at the gateway, as `gateway pair` shows it there"
-        ],
+            str | None,
+            ValueKind("id", TEXT.schema, TEXT.parse),
+            "its id at the gateway, as `gateway pair` shows it there; not with --ssh",
+        ] = None,
+        *,
+        ssh: Annotated[str | None, "pair by ssh to this destination instead of a code: the machine is there"] = None,
+        called: Annotated[
+            str | None, "with --ssh: what this client is called there; default: this machine's name"
+        ] = None,
+        right: Annotated[Words, "with --ssh: what this client may there: read, write, create, kill; default: all"] = (),
+        only: Annotated[
+            Words, "with --ssh: the sessions that are meant, as a pattern like 'build-*'; default: all"
+        ] = (),
     ) -> GatewayPairing:
         """Pair with a machine behind a gateway, by the code that `tmuxctl gateway pair` shows there; write it into machines.toml.
 
         The code is asked for on a terminal, else it is the first line of standard input. Each side learns the other's key; that of
         the machine is kept in known_machines, and a machine that shows another one later is refused. The file that
         `tmuxctl gateway add-client` wrote has to be there as ~/.config/tmuxctl/gateway.json, mode 600.
+
+        With --ssh the tmuxctl there is told this client's key through ssh, and tells its own: no code is needed. Its setting
+        serve.gateway has to name its credentials. The machine is then reached by ssh first, and through the gateway where
+        ssh does not work.
         """
         pairing, carrier = load_gateway("pairing"), load_gateway("carrier")
         from tmuxctl.results import GatewayPairing
         from tmuxctl.sealed.keys import fingerprint
 
-        machines.parse_machine(name, {"gateway": id})
+        if (id is None) == (ssh is None):
+            hint = f"tmuxctl machine pair {name} ID, or: tmuxctl machine pair {name} --ssh DESTINATION"
+            raise Usage("give either the id of the machine or --ssh", reason="missing", hint=hint)
+        if ssh is None and (called or right or only):
+            hint = "what a client may is said on the host: tmuxctl gateway pair NAME --right --only"
+            raise Usage("--called, --right and --only go with --ssh", reason="bad_option", hint=hint)
+        machines.check_machine_name(name)
         path = machines.machines_path()
         machines.read_machines(path)
-        known, granted = pairing.pair_with(carrier.read_client_credentials(), id, name, self._ask_code)
-        _write_table(path, name, _merge(_read_table(path, name) or {}, {"gateway": id}))
+        credentials, table = carrier.read_client_credentials(), _read_table(path, name) or {}
+        if ssh is None:
+            assert id is not None
+            table = _merge(table, {"gateway": id})
+            machines.parse_machine(name, table)
+            known, granted = pairing.pair_with(credentials, id, name, self._ask_code)
+        else:
+            from tmuxctl.surfaces.cli.machines import ssh_pairing
+
+            table = _merge(table, {"ssh": ssh})
+            with self._connect(machines.parse_machine(name, table)) as transport:
+                known, granted = ssh_pairing.pair(
+                    transport, name, called or pairing.own_name(), right or RIGHTS, only or ("*",)
+                )
+            table = {**table, "gateway": known.host_id}
+        _write_table(path, name, table)
         return GatewayPairing(name, known.host_id, fingerprint(known.key), granted.rights, granted.sessions)
 
     def _ask_code(self) -> str:
@@ -146,14 +188,76 @@ class MachineOperations(CommandLineOperations):
 
         On a terminal ssh may ask you: for a password, or whether a host key is the right one. The connection then stays for
         a minute, so that other commands use it. No other command asks.
+
+        Of a machine behind a gateway it says whether the gateway and the machine are reached, what this client may there, and which
+        release of tmuxctl is there; of one with ssh besides both.
         """
         from tmuxctl.control.machines import facts
         from tmuxctl.control.machines.addresses import carry_out
 
         entry = machines.find_machine(name)
-        with self._connect(entry) as transport:
-            tested: MachineTested = carry_out(name, lambda: facts.test_machine(entry, transport))
-            return tested
+
+        def test_shell() -> MachineTested:
+            with self._connect(entry) as transport:
+                tested: MachineTested = carry_out(name, lambda: facts.test_machine(entry, transport))
+                return tested
+
+        if entry.gateway is None:
+            return test_shell()
+        load_gateway("carrier")
+        from tmuxctl.surfaces.cli.machines.testing_ways import test_ways
+
+        return test_ways(entry, test_shell if len(entry.ways) > 1 else None)
+
+    @set_up(right="read", examples=("machine key", "machine key --json"))
+    def machine_key(self) -> OwnKey:
+        """Print the fingerprint of this user's key, by which machines behind a gateway know it, and that key.
+
+        `tmuxctl gateway authorize` takes the key on a host. As a host this machine has the same: `tmuxctl gateway key`.
+        """
+        load_gateway("carrier")
+        from tmuxctl.results import OwnKey
+        from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text
+
+        keys = KeyFiles().load()
+        old = None if keys.old is None else fingerprint(keys.old.public)
+        return OwnKey(None, fingerprint(keys.current.public), key_text(keys.current.public), old)
+
+    @set_up(right="kill", examples=("machine rotate-key", "machine rotate-key --forget"))
+    def machine_rotate_key(
+        self,
+        *,
+        forget: Annotated[
+            bool, "remove the old key, though machines that know only that have to be paired again"
+        ] = False,
+    ) -> KeyToldTo:
+        """Make a new key, and tell each machine behind a gateway, in a channel with the old one; then forget the old one.
+
+        Machines that are away are listed, and the old key is kept for them: each is told when it is called next, or by the same
+        command again, which then makes no other key. What this client may there stays.
+        """
+        carrier = load_gateway("carrier")
+        from tmuxctl.results import KeyToldTo, MachineProblem
+        from tmuxctl.sealed.keys import KeyFiles, fingerprint
+        from tmuxctl.sealed.trust import AuthorizedClients, KnownMachines
+
+        files = KeyFiles()
+        keys = files.load()
+        if keys.old is None:
+            keys = files.rotate()
+        told, problems = [], []
+        for known in KnownMachines().entries():
+            try:
+                carrier.ask_about(machines.MachineEntry(known.name, gateway=known.host_id))
+                told.append(known.name)
+            except TmuxctlError as error:
+                problems.append(MachineProblem(known.name, error.reason, error.message, error.hint))
+        # as a host this machine has the same key
+        knowing = files.find_told()
+        if forget or not (problems or any(one.key not in knowing for one in AuthorizedClients().entries())):
+            keys = files.forget_old()
+        old = None if keys.old is None else fingerprint(keys.old.public)
+        return KeyToldTo(fingerprint(keys.current.public), old, tuple(told), tuple(problems))
 
     @set_up(
         right="write",
