@@ -228,7 +228,7 @@ ENDLESS = {
     "tmuxctl.extensions.run_program": "communicates with a deadline",
     "tmuxctl.surfaces.cli.setup.serving.start_command_server": "a server, which ends with this process",
     "tmuxctl.surfaces.cli.printing.show._react": "a command the caller gives, to be run to its end",
-    "tmuxctl.surfaces.cli.setup.machines._let_ssh_ask": "a person answers what ssh asks",
+    "tmuxctl.surfaces.cli.machines.managing._let_ssh_ask": "a person answers what ssh asks",
     "tmuxctl.surfaces.cli.top.top._attached": "a terminal that a person attaches, until they leave",
     "tmuxctl.transport.control_mode._open": "one client for many calls, each with a deadline",
     "tmuxctl.transport.shell.__init__": "one shell for many calls, each with a deadline",

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import list_pids, sweep
-from gateway.gateway_site import GatewaySite, until
-from gateway.joined_host import JoinedHost, become_client, command
-from machines.ssh_server import SYSTEM_PATH, SshServer, configure_ssh, end_all
+from gateway.conftest import TwoWays
+from gateway.gateway_site import until
+from gateway.joined_host import command
+from machines.ssh_server import SYSTEM_PATH, configure_ssh
 
 from tmuxctl.control import Control
 from tmuxctl.control.machines.ways import UsedWay, find_used, note_used
@@ -27,44 +25,6 @@ from tmuxctl.sealed.trust import KnownMachine, KnownMachines
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Way
-
-
-class TwoWays:
-    """One machine by both ways: its sshd, and its end at the gateway. Here it is `thathost`."""
-
-    def __init__(self, ssh: SshServer, host: JoinedHost) -> None:
-        self.ssh, self.host = ssh, host
-
-    def ssh_comes_back(self) -> None:
-        """Start its sshd again."""
-        self.ssh.process = self.ssh.start()
-
-
-@pytest.fixture
-def ssh_place(place: Path, needs: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The user's own machine, with an ssh of its own."""
-    needs("ssh", "tmux")
-    if not shutil.which("sshd", path=SYSTEM_PATH):
-        pytest.skip("sshd is not installed")
-    (place / "run").mkdir(mode=0o700, exist_ok=True)
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place / "run"))
-    monkeypatch.setenv("PATH", f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    yield place
-    end_all(place)
-
-
-@pytest.fixture
-def behind_both(gateway: GatewaySite, ssh_place: Path) -> Iterator[TwoWays]:
-    """A machine that serves behind the gateway, and has an sshd; nothing is known of it yet."""
-    become_client(gateway)
-    before = list_pids()
-    server = SshServer(ssh_place, "box")
-    configure_ssh(ssh_place, [server])
-    host = JoinedHost(gateway, server.home)
-    host.start()
-    yield TwoWays(server, host)
-    host.end()
-    sweep(host.home, before)
 
 
 @pytest.fixture
@@ -167,23 +127,24 @@ def test_a_write_whose_answer_got_lost_is_not_done_again_by_the_other_way(thatho
     taken = thathost.host.home / "taken"
     tmux = shutil.which("tmux", path=SYSTEM_PATH) or shutil.which("tmux")
     # by ssh it is typed, and nothing more is heard
-    thathost.ssh.script("tmux", f'{tmux} "$@"\nstatus=$?\ncase "$*" in *send-keys*) sleep 100 ;; esac\nexit $status')
+    thathost.ssh.script("tmux", f'{tmux} "$@"\nstatus=$?\ncase "$*" in *paste-buffer*) sleep 100 ;; esac\nexit $status')
     errors: list[str | None] = []
     with Control(resident=True) as here:
         here.new("thathost/in", ("sh", "-c", f"cat >{taken}"))
 
         def write() -> None:
             with pytest.raises(TmuxctlError) as found:
-                here.call("send", {"session": "thathost/in", "text": b"once"}, request_id="write-1")
+                here.call("send", {"session": "thathost/in", "text": b"once"}, request_id="write001", timeout=20.0)
             errors.append(found.value.reason)
 
         writing = threading.Thread(target=write)
         writing.start()
-        until(lambda: taken.exists() and taken.read_text() == "once\n", "nothing is typed")
+        until(lambda: errors or (taken.exists() and taken.read_text() == "once\n"), "nothing is typed")
+        assert not errors
         thathost.ssh.go_down()
         writing.join(60)
         assert errors == ["outcome_unknown"]
-        here.call("send", {"session": "thathost/in", "text": b"once"}, request_id="write-1")
+        here.call("send", {"session": "thathost/in", "text": b"once"}, request_id="write001", timeout=20.0)
         here.send("thathost/in", b"twice")
         assert way() == "gateway"
     until(lambda: taken.read_text() == "once\ntwice\n", "the second text does not come")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tmuxctl import config, operations
+from tmuxctl import operations
 from tmuxctl.errors import Failed, Usage
 from tmuxctl.operations import Meta, invoke
 from tmuxctl.surfaces.cli.printing.output import Options
@@ -94,6 +94,8 @@ def load_gateway(name: str) -> ModuleType:
 def read_host_credentials(path: str | None) -> Credentials:
     """The credentials of this host: those in the file, by default in that of the setting serve.gateway. Usage `missing` for none,
     `bad_credentials` for those of a client; the rest as of `gateway.credentials.read_credentials`."""
+    from tmuxctl import config
+
     carrier, credentials = load_gateway("carrier"), load_gateway("credentials")
     path = path or config.load().serve_gateway
     if path is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
+from tmuxctl import config
 from tmuxctl.errors import Conflict
 from tmuxctl.operations import RIGHTS, set_up
 from tmuxctl.results import AuthorizedHere, ClientUnpaired, OwnKey, PairedClient, PairedClients
@@ -25,7 +26,6 @@ class GatewayKeyOperations(CommandLineOperations):
         know the new one yet.
         """
         load_gateway("carrier")
-        from tmuxctl import config
         from tmuxctl.sealed.keys import KeyFiles
 
         has_file = credentials is not None or config.load().serve_gateway is not None
