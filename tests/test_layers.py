@@ -145,6 +145,8 @@ HOT = (
 COLD = (
     "tmuxctl.control.recordings.frames",
     "tmuxctl.control.recordings.reporting",
+    "tmuxctl.surfaces.cli.machines.ssh_pairing",
+    "tmuxctl.surfaces.cli.machines.testing_ways",
     "tmuxctl.surfaces.cli.top.player",
     "tmuxctl.terminal.picture.film",
     "tmuxctl.terminal.picture.filter",

@@ -85,7 +85,7 @@ class GatewayKeyOperations(CommandLineOperations):
 
     @set_up(
         right="kill",
-        examples=("gateway authorize laptop 6wJv2bq1yEo5bQy0cF3T0m0n2l2dYw1l0fXWnq1kR0E= --right read",),
+        examples=("gateway authorize laptop UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw= --right read",),
     )
     def gateway_authorize(
         self,
