@@ -144,7 +144,7 @@ KEY = "UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw="
 
 BY_SSH = f"""{SET_HOST}
 tmuxctl gateway add-client --out ~/.config/tmuxctl/gateway.json
-printf '#!/bin/sh\\nfor last; do :; done\\nexec sh -c "\\$last"\\n' >~/bin/ssh
+printf '#!/bin/sh\\nfor last; do :; done\\nexec sh -c "$last"\\n' >~/bin/ssh
 chmod +x ~/bin/ssh
 """
 """A host that ssh reaches: this machine."""

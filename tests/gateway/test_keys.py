@@ -214,6 +214,14 @@ def test_a_setting_names_the_gateway_of_serve_and_of_the_other_commands(host: Jo
     assert command("new", "thathost/sh", "--", "sh").returncode == 0
 
 
+def test_a_service_is_not_installed_whose_gateway_it_could_not_use(host: JoinedHost) -> None:
+    words = ("service", "install", "--serve", "--dry-run", "--json")
+    assert host.command("config", "set", "serve.gateway", str(host.home / "none.json")).returncode == 0
+    assert reason(host.command(*words)) == "no_credentials"
+    assert host.command("config", "set", "serve.gateway", str(host.home / "host.json")).returncode == 0
+    assert "serve" in told(host.command(*words))["serve"]["text"]
+
+
 def install_tmuxctl(there: TwoWays, *, with_settings: bool = True) -> None:
     """Put the command into the PATH of ssh, with the settings of the machine."""
     there.ssh.script("tmuxctl", f'exec {sys.executable} -m tmuxctl "$@"')

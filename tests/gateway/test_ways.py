@@ -18,8 +18,8 @@ from machines.ssh_server import SYSTEM_PATH, configure_ssh
 
 from tmuxctl.control import Control
 from tmuxctl.control.machines.ways import UsedWay, find_used, note_used
-from tmuxctl.errors import TmuxctlError
-from tmuxctl.machines import machines_path
+from tmuxctl.errors import Conflict, TmuxctlError
+from tmuxctl.machines import machines_path, read_machines
 from tmuxctl.sealed.keys import KeyFiles, make_key_pair
 from tmuxctl.sealed.trust import KnownMachine, KnownMachines
 from tmuxctl.timing import TIMING
@@ -83,6 +83,28 @@ def test_ssh_is_used_where_it_works_else_the_gateway_and_ssh_again_later(thathos
     chosen_before(TIMING.machine.way_seconds)
     assert result("ask", "thathost/sh", "echo four") == "four\n"
     assert way() == "ssh"
+
+
+def test_a_machine_that_has_ssh_is_paired_and_keeps_it(behind_both: TwoWays) -> None:
+    result("machine", "add", "thathost", "--ssh", "box", "--tmux-socket", "there")
+    done = behind_both.host.pair("thathost")
+    assert done.returncode == 0, done.stderr
+    entry = read_machines()["thathost"]
+    assert (entry.ssh, entry.socket, entry.gateway) == ("box", "there", behind_both.host.id)
+    assert command("machine", "add", "thathost", "--ssh", "other").returncode == Conflict.exit
+    result("machine", "add", "thathost", "--ssh", "other", "--replace")
+    assert (read_machines()["thathost"].ssh, read_machines()["thathost"].gateway) == ("other", behind_both.host.id)
+
+
+def test_each_way_of_a_machine_is_tested(thathost: TwoWays) -> None:
+    found = json.loads(result("machine", "test", "thathost", "--json"))
+    names = [one["name"] for one in found["checks"]]
+    assert names[:2] + names[-3:] == ["reached", "tmux", "host", "rights", "release"]
+    thathost.ssh.go_down()
+    done = command("machine", "test", "thathost", "--json")
+    checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}
+    assert done.returncode == 1
+    assert (checks["ssh"]["ok"], checks["host"]["ok"]) == (False, True)
 
 
 def test_a_process_that_stays_changes_the_way_with_the_next_call(thathost: TwoWays) -> None:

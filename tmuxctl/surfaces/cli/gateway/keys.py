@@ -98,8 +98,8 @@ class GatewayKeyOperations(CommandLineOperations):
     ) -> AuthorizedHere:
         """Let a client in by its public key, on the host; print this host's id and key.
 
-        `tmuxctl machine pair NAME --ssh DESTINATION` does so from the client. The key has to come by a way on which nobody
-        changes it. What the same key had before is replaced.
+        `tmuxctl machine pair NAME --ssh DESTINATION` does so from the client. The key has to come by a way on which
+        others cannot change it. What the same key had before is replaced.
         """
         own = read_host_credentials(credentials)
         from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text, parse_key

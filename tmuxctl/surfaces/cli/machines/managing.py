@@ -246,7 +246,12 @@ class MachineOperations(CommandLineOperations):
         if keys.old is None:
             keys = files.rotate()
         told, problems = [], []
-        for known in KnownMachines().entries():
+        machines_known, own = KnownMachines(), [one.public for one in keys.all]
+        for known in machines_known.entries():
+            if known.key in own:
+                # this machine itself
+                machines_known.replace_key(known.name, known.key, changed(known, key=keys.current.public))
+                continue
             try:
                 carrier.ask_about(machines.MachineEntry(known.name, gateway=known.host_id))
                 told.append(known.name)
