@@ -22,6 +22,13 @@ from tmuxctl.machines import MachineEntry, read_machines
 from tmuxctl.rpc.records import VERSION
 from tmuxctl.sealed.keys import KeyFiles, fingerprint, make_key_pair
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
+from tmuxctl.vocabulary import Way
+
+STEPS = (
+    "tmuxctl config set serve.gateway ~/build-box.json",
+    "tmuxctl machine pair thathost --ssh ada@build-box",
+)
+"""What docs/gateway.md has a reader type on the host and on the client."""
 
 
 @pytest.fixture
@@ -243,6 +250,15 @@ def test_a_machine_is_paired_through_ssh(behind_both: TwoWays) -> None:
     behind_both.ssh.go_down()
     assert told(command("new", "thathost/sh", "--json", "--", "sh"))["machine"] == "thathost"
     assert reason(command("send", "thathost/sh", "x", "--json")) == "right"
+
+
+def test_the_steps_of_the_page(behind_both: TwoWays) -> None:
+    install_tmuxctl(behind_both, with_settings=False)
+    (behind_both.host.home / "host.json").rename(behind_both.host.home / "build-box.json")
+    for typed, environment in ((STEPS[0], behind_both.host.environment), (STEPS[1], None)):
+        words = typed.replace("tmuxctl", f"{sys.executable} -m tmuxctl", 1).replace("ada@build-box", "box")
+        subprocess.run(["sh", "-c", words], env=environment, check=True, timeout=60)
+    assert read_machines()["thathost"].ways == (Way.SSH, Way.GATEWAY)
 
 
 def test_why_a_machine_cannot_be_paired_through_ssh(behind_both: TwoWays) -> None:
