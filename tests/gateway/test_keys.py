@@ -20,7 +20,7 @@ from tmuxctl.errors import Conflict, Denied
 from tmuxctl.gateway.carrier import GatewayCarrier
 from tmuxctl.machines import MachineEntry, read_machines
 from tmuxctl.rpc.records import VERSION
-from tmuxctl.sealed.keys import KeyFiles, fingerprint, make_key_pair
+from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text, make_key_pair
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
 from tmuxctl.vocabulary import Way
 
@@ -274,6 +274,7 @@ def test_why_a_machine_cannot_be_paired_through_ssh(behind_both: TwoWays) -> Non
         '{"host": 1, "key": 2}',
         '{"host": "../x", "key": "AAAA", "rights": [], "sessions": []}',
         "{" * 99,
+        f'{{"host": "a", "key": "{key_text(make_key_pair().public)}", "rights": ["read"], "sessions": ["*"]}}',
     ):
         behind_both.ssh.script("tmuxctl", f"printf '%s\\n' '{lie}'")
         assert reason(command(*words)) == "bad_answer"
