@@ -92,15 +92,14 @@ class ReachedMachine:
 
     def reach(self) -> Machine:
         """The machine, by the way that works. Raises what says why none does; nothing is reached where there is only one way."""
-        if not self.entry.gateway:
-            return self._by(self.entry.ways[0])
         with self._deciding:
-            return self._decide()
+            return self._decide() if self.entry.gateway else self._by(self.entry.ways[0])
 
     def reach_shell(self) -> Machine:
         """The machine by ssh or a command, where it has that, or by a shell here if it is this one; else as `reach`."""
         found = self.reach()
-        return found if found.remote is None else self._by(self.entry.ways[0])
+        with self._deciding:
+            return found if found.remote is None else self._by(self.entry.ways[0])
 
     def close(self) -> None:
         """End what is kept open to it."""

@@ -95,7 +95,7 @@ def _list_services(app: App) -> Iterator[Service]:
     from tmuxctl.surfaces.cli.gateway.keys import GatewayKeyOperations
 
     yield _command_line_service(GatewayKeyOperations, app)
-    from tmuxctl.surfaces.cli.machines.managing import MachineOperations
+    from tmuxctl.surfaces.cli.setup.machines import MachineOperations
 
     yield _command_line_service(MachineOperations, app)
     from tmuxctl.surfaces.cli.setup.service import ServiceOperations

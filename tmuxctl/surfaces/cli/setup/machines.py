@@ -164,7 +164,7 @@ class MachineOperations(CommandLineOperations):
             machines.parse_machine(name, table)
             known, granted = pairing.pair_with(credentials, id, name, self._ask_code)
         else:
-            from tmuxctl.surfaces.cli.machines import ssh_pairing
+            from tmuxctl.surfaces.cli.setup.ways import ssh_pairing
 
             table = _merge(table, {"ssh": ssh})
             with self._connect(machines.parse_machine(name, table)) as transport:
@@ -205,7 +205,7 @@ class MachineOperations(CommandLineOperations):
         if entry.gateway is None:
             return test_shell()
         load_gateway("carrier")
-        from tmuxctl.surfaces.cli.machines.testing_ways import test_ways
+        from tmuxctl.surfaces.cli.setup.ways.testing_ways import test_ways
 
         return test_ways(entry, test_shell if len(entry.ways) > 1 else None)
 
