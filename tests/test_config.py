@@ -36,6 +36,7 @@ keep = "7d"
 listen = "unix"
 tls_cert = "none"
 tls_key = "none"
+gateway = "none"
 """
 
 

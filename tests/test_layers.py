@@ -146,6 +146,8 @@ HOT = (
 COLD = (
     "tmuxctl.control.recordings.frames",
     "tmuxctl.control.recordings.reporting",
+    "tmuxctl.surfaces.cli.setup.ways.ssh_pairing",
+    "tmuxctl.surfaces.cli.setup.ways.testing_ways",
     "tmuxctl.surfaces.cli.top.player",
     "tmuxctl.terminal.picture.film",
     "tmuxctl.terminal.picture.filter",

@@ -39,6 +39,7 @@ class Settings(Value):
     serve_listen: str
     serve_tls_cert: str | None
     serve_tls_key: str | None
+    serve_gateway: str | None
     origins: Mapping[str, Origin]
 
     def listed(self) -> tuple[Setting, ...]:
@@ -368,6 +369,7 @@ RULES: Mapping[str, SettingRule] = {
     "serve.listen": SettingRule(UNIX_ONLY, UNIX_ONLY, _check_listen),
     "serve.tls_cert": SettingRule("none", None, _check_file),
     "serve.tls_key": SettingRule("none", None, _check_file),
+    "serve.gateway": SettingRule("none", None, _check_file),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
 

@@ -18,6 +18,7 @@ from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
 from tmuxctl.untrusted import read_file
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import Way
 
 MACHINE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 
@@ -40,9 +41,9 @@ INCLUDED_MOST, INCLUDED_DEPTH = 64, 4
 
 class MachineEntry(Value):
     """One machine: how it is reached, by ssh to `ssh`, by `command`, which runs sh on its standard input, or through a `gateway`,
-    by which a tmuxctl there carries operations out; the `tmux` that is used there, and the name of its socket (None: the same as
-    here), which behind a gateway are those of that tmuxctl. `source` is `machines.toml`, `ssh config`, or empty for a
-    name that neither has."""
+    by which a tmuxctl there carries operations out, or by that where the first does not work; the `tmux` that is used there, and
+    the name of its socket (None: the same as here), which behind a gateway are those of that tmuxctl. `source` is
+    `machines.toml`, `ssh config`, or empty for a name that neither has."""
 
     name: str
     ssh: str | None = None
@@ -51,6 +52,12 @@ class MachineEntry(Value):
     command: tuple[str, ...] = ()
     source: str = ""
     gateway: str | None = None
+
+    @property
+    def ways(self) -> tuple[Way, ...]:
+        """The ways to it that it names, the first to be tried first."""
+        named = ((Way.COMMAND, self.command), (Way.SSH, self.ssh), (Way.GATEWAY, self.gateway))
+        return tuple(way for way, target in named if target)
 
 
 def machines_path(environment: Mapping[str, str] | None = None) -> str:
@@ -168,9 +175,10 @@ def parse_machine(name: str, table: Any) -> MachineEntry:
     command = table.get("command", ())
     if command and "ssh" in table:
         raise Usage(f"{name} has both ssh and command", reason="bad_config", hint="name one way to reach it")
-    if "gateway" in table:
-        return MachineEntry(name, gateway=_check_gateway(name, table), source="machines.toml")
+    gateway = _check_gateway(name, table) if "gateway" in table else None
     words = _check_command(name, command)
+    if gateway and not words and "ssh" not in table:
+        return MachineEntry(name, gateway=gateway, source="machines.toml")
     return MachineEntry(
         name,
         ssh=None if words else _check_destination(name, table.get("ssh", name)),
@@ -178,14 +186,14 @@ def parse_machine(name: str, table: Any) -> MachineEntry:
         socket=_check_socket(name, table["socket"]) if "socket" in table else None,
         command=words,
         source="machines.toml",
+        gateway=gateway,
     )
 
 
 def machine_table(entry: MachineEntry) -> dict[str, Any]:
     """The table of a machine, as `parse_machine` reads it."""
-    if entry.gateway:
-        return {"gateway": entry.gateway}
-    told = {"ssh": entry.ssh, "tmux": entry.tmux, "socket": entry.socket, "command": list(entry.command)}
+    shell = {"ssh": entry.ssh, "tmux": entry.tmux, "socket": entry.socket, "command": list(entry.command)}
+    told = {**(shell if entry.ssh or entry.command else {}), "gateway": entry.gateway}
     return {key: value for key, value in told.items() if value}
 
 
@@ -222,9 +230,9 @@ def _check_command(name: str, value: object) -> tuple[str, ...]:
 
 
 def _check_gateway(name: str, table: Mapping[str, Any]) -> str:
-    others = sorted(table.keys() - {"gateway"})
-    if others:
-        hint = "leave it out: the tmuxctl there has settings of its own"
+    others = sorted(table.keys() & {"socket", "tmux"})
+    if others and not table.keys() & {"ssh", "command"}:
+        hint = "leave it out: the tmuxctl there has settings of its own; or name a way to a shell there too: ssh"
         raise Usage(f"{name} has both gateway and {others[0]}", reason="bad_config", hint=hint)
     value = table["gateway"]
     if isinstance(value, str) and GATEWAY.fullmatch(value):

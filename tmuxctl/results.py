@@ -10,7 +10,7 @@ from tmuxctl.model import Asking as Asking
 from tmuxctl.model import Option as Option
 from tmuxctl.model import Session, State, Status, WithState, WithStatus
 from tmuxctl.value import Value
-from tmuxctl.vocabulary import EvidenceKind, GatewayRole, StepState, WaitCondition
+from tmuxctl.vocabulary import EvidenceKind, GatewayRole, StepState, WaitCondition, Way
 
 TIMED_OUT, UNTOLD = 124, 125
 
@@ -499,7 +499,8 @@ class Doctor(Value):
 
 class MachineLine(Value):
     """One machine: its name, where it comes from (`machines.toml`, `ssh config`), what ssh is told or the command that takes its
-    place, and the tmux and the socket that are used there (None: the same as here); `gateway` is its id behind a gateway."""
+    place, and the tmux and the socket that are used there (None: the same as here); `gateway` is its id behind a gateway. `way` is
+    the one by which it is reached: where it has several the one that was used last (None: not known), and `used` when."""
 
     name: str
     source: str
@@ -508,6 +509,8 @@ class MachineLine(Value):
     tmux: str
     socket: str | None
     gateway: str | None = None
+    way: Way | None = None
+    used: str | None = None
 
 
 class Machines(Value):
@@ -1105,6 +1108,64 @@ class MachineEvent(Value):
     time: str | None = None
     event: Event | None = None
     lost: int | None = None
+
+
+class OwnKey(Value):
+    """The key by which others know this user on this machine: its fingerprint and itself (base64), the fingerprint of the one
+    before as long as that is answered to, and the clients of this host that may know only that; `id` is this host's at the gateway
+    (None: it is none)."""
+
+    id: str | None
+    fingerprint: str
+    key: str
+    old: str | None = None
+    untold: tuple[str, ...] = ()
+
+
+class KeyToldTo(Value):
+    """The key by which hosts know this user now: its fingerprint, that of the one before if that is still kept, the hosts that know
+    the new one, and what kept others from being told."""
+
+    fingerprint: str
+    old: str | None
+    told: tuple[str, ...]
+    problems: tuple[MachineProblem, ...] = ()
+
+
+class PairedClient(Value):
+    """A client that this host lets in: its name, the fingerprint of its key, what it may with which sessions, and whether it knows
+    this host's present key (None: there is no other)."""
+
+    name: str
+    fingerprint: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+    knows_key: bool | None = None
+
+
+class PairedClients(Value):
+    """All clients that this host lets in, and the file that says so."""
+
+    path: str
+    clients: tuple[PairedClient, ...]
+
+
+class AuthorizedHere(Value):
+    """A client that was let in by its key, and what it has to know of this host: its id at the gateway and its key (base64)."""
+
+    name: str
+    fingerprint: str
+    rights: tuple[str, ...]
+    sessions: tuple[str, ...]
+    host: str
+    key: str
+
+
+class ClientUnpaired(Value):
+    """A client that this host lets in no more."""
+
+    name: str
+    fingerprint: str
 
 
 class GatewayConnection(Value):

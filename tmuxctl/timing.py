@@ -360,6 +360,12 @@ class MachineTiming(Value):
     """The pause before a machine is reached again that cannot be followed any more."""
     install_seconds: float = 600.0
     """How long a package manager there may take."""
+    pairing_seconds: float = 30.0
+    """How long the tmuxctl there may take to let this client in."""
+    first_seconds: float = 3.0
+    """How long a way to a machine that has another way too may take to be opened: ssh needs 1.3 s to one 50 ms away (measured)."""
+    way_seconds: float = 300.0
+    """How long the way that was used last is tried first, before the first one is tried again."""
 
 
 class RpcTiming(Value):

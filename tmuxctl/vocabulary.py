@@ -227,3 +227,12 @@ class GatewayRole(Word):
 
     HOST = "host", "its sessions are reached through the gateway"
     CLIENT = "client", "reaches hosts through the gateway"
+
+
+class Way(Word):
+    """How a machine is reached."""
+
+    LOCAL = "local", "it is this machine: a shell here"
+    SSH = "ssh", "a shell there, by the system's ssh"
+    COMMAND = "command", "a shell there, by a command of machines.toml"
+    GATEWAY = "gateway", "the operations of the tmuxctl there, through a gateway"

@@ -148,6 +148,19 @@ until tmuxctl machine events thathost | grep -q thathost/sh; do sleep 0.1; done
 """
 """A machine behind a gateway with a session of which something was recorded."""
 
+SET_HOST = f"{HOST}tmuxctl config set serve.gateway $PWD/host.json\n"
+"""The same, as a setting."""
+
+KEY = "UNhY4JhezH9gQYqvDMWrWH9CwlcKiECVqejMrND2VFw="
+"""The public key of a client."""
+
+BY_SSH = f"""{SET_HOST}
+tmuxctl gateway add-client --out ~/.config/tmuxctl/gateway.json
+printf '#!/bin/sh\\nfor last; do :; done\\nexec sh -c "$last"\\n' >~/bin/ssh
+chmod +x ~/bin/ssh
+"""
+"""A host that ssh reaches: this machine."""
+
 BEFORE: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -158,6 +171,9 @@ BEFORE: Mapping[str, str] = {
         ),
         JOINED,
     ),
+    f"gateway authorize laptop {KEY} --right read": SET_HOST,
+    "gateway unpair laptop": f"{SET_HOST}tmuxctl gateway authorize laptop {KEY}",
+    "machine pair thathost --ssh ada@thathost.example.org": BY_SSH,
     "serve --gateway host.json": HOST,
     "gateway pair laptop --credentials host.json": HOST,
     "gateway pair ci --credentials host.json --right read --only 'build-*'": HOST,

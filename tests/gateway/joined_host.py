@@ -62,11 +62,11 @@ class JoinedHost:
             check=False,
         )
 
-    def start(self, program: tuple[str, ...] = TMUXCTL) -> None:
+    def start(self, program: tuple[str, ...] = TMUXCTL, gateway: tuple[str, ...] = ("--gateway", "host.json")) -> None:
         """Serve, until it listens; at a Unix socket only."""
         with open(self.home / "serve.log", "wb") as log:
             self.process = subprocess.Popen(
-                [*program, "serve", "--listen", "unix", "--gateway", "host.json"],
+                [*program, "serve", "--listen", "unix", *gateway],
                 env=self.environment,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
@@ -87,10 +87,16 @@ class JoinedHost:
             self.process.wait(20)
             self.process = None
 
-    def pair(self, name: str, *words: str, code: str | None = None) -> subprocess.CompletedProcess[str]:
+    def pair(
+        self,
+        name: str,
+        *words: str,
+        code: str | None = None,
+        credentials: tuple[str, ...] = ("--credentials", "host.json"),
+    ) -> subprocess.CompletedProcess[str]:
         """Let the test's own user in: the command here, with the code that this host shows, or another."""
         with subprocess.Popen(
-            [*TMUXCTL, "gateway", "pair", "tester", "--credentials", "host.json", *words],
+            [*TMUXCTL, "gateway", "pair", "tester", *credentials, *words],
             env=self.environment,
             cwd=self.home,
             stdout=subprocess.PIPE,

@@ -61,7 +61,7 @@ class Host:
 
 def operations_of(control: Control, name: str = "far") -> RemoteOperations:
     """The operations of a machine that was reached."""
-    found = control.machine.reached[name].remote
+    found = control.machine.reached[name].reach().remote
     assert isinstance(found, RemoteOperations)
     return found
 

@@ -21,11 +21,18 @@ def test_a_table_names_the_machine_at_its_gateway() -> None:
     assert parse_machine("far", machine_table(entry)) == entry
 
 
+def test_a_table_may_name_a_way_to_a_shell_besides() -> None:
+    for table in ({"ssh": "host", "gateway": "x", "socket": "s"}, {"command": ["sh"], "gateway": "x", "tmux": "t"}):
+        entry = parse_machine("far", table)
+        assert entry.gateway == "x"
+        assert parse_machine("far", machine_table(entry)) == entry
+
+
 @pytest.mark.parametrize(
     "table",
     [
-        {"gateway": "x", "ssh": "host"},
-        {"gateway": "x", "command": ["sh"]},
+        {"gateway": "x", "ssh": "-o"},
+        {"gateway": "x", "ssh": "host", "command": ["sh"]},
         {"gateway": "x", "tmux": "tmux"},
         {"gateway": "x", "socket": "s"},
         {"gateway": ""},

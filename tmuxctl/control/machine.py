@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tmuxctl.control.foreground import KnownProfiles
 from tmuxctl.terminal.tmux.pane_io import PaneIO
@@ -47,6 +47,21 @@ class KeptLooks(Value):
     def are_written(self, incarnation: str, state: State, oldest: float) -> bool:
         """Whether looks in this life that led to this state were written at this moment or later."""
         return (self.incarnation, self.state) == (incarnation, state) and self.written >= oldest
+
+
+class OtherMachine(Protocol):
+    """A machine that is reached from another one: `control.machines.reaching.ReachedMachine`."""
+
+    entry: MachineEntry
+
+    def reach(self) -> Machine:
+        """The machine, by the way to it that works."""
+
+    def reach_shell(self) -> Machine:
+        """The same by a way to a shell there, where it has one."""
+
+    def close(self) -> None:
+        """End what is kept open to it."""
 
 
 class Machine:
@@ -92,8 +107,8 @@ class Machine:
         """The operations of the tmuxctl there, where these are what is carried out there, and nothing else."""
         self.service = service
         """The class that declares the operations, for those that are carried out elsewhere."""
-        self.reached: dict[str, Machine] = {}
-        """The other machines that were reached from here, by name."""
+        self.reached: dict[str, OtherMachine] = {}
+        """The other machines that were named here, by name."""
         self.listed_only = False
         """Whether only machines of `machines.toml` are reached: a caller of a server may not have it connect anywhere else."""
         self.questions: dict[str, str] = {}
@@ -134,7 +149,7 @@ class Machine:
     def close(self) -> None:
         """End what is kept open, to this machine and to those that were reached from here; sessions go on."""
         for one in self.reached.values():
-            one.transport.close()
+            one.close()
         self.reached.clear()
         self.transport.close()
 

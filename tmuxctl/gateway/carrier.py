@@ -4,25 +4,29 @@ channel, through which the records of calls go."""
 from __future__ import annotations
 
 import os
+import queue
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from tmuxctl.config import config_folder
 from tmuxctl.errors import Conflict, Denied, NotFound, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import Connection, Subscription
 from tmuxctl.gateway.credentials import Credentials, read_credentials
-from tmuxctl.gateway.messages import UNKNOWN_CHANNEL, parse_refusal, silent_error
+from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, UNKNOWN_CHANNEL, parse_refusal, silent_error
 from tmuxctl.machines import MachineEntry
-from tmuxctl.rpc.records import Connect, Header, Receive
+from tmuxctl.rpc.records import VERSION, Connect, Header, Receive
 from tmuxctl.sealed.handshake import ClientHandshake
-from tmuxctl.sealed.keys import KeyFiles
+from tmuxctl.sealed.keys import KEY_BYTES, KeyFiles, KeyPair, StaticKeys, fingerprint
 from tmuxctl.sealed.records import Channel, RecordRefused
 from tmuxctl.sealed.trust import KnownMachine, KnownMachines
 from tmuxctl.state_files import take_lock
 from tmuxctl.timing import TIMING, GatewayTiming
 from tmuxctl.untrusted import open_file
+from tmuxctl.value import Value, changed
 from tmuxctl.vocabulary import GatewayRole
 
 ATTEMPTS = 3
@@ -84,9 +88,52 @@ def find_known(entry: MachineEntry) -> KnownMachine:
         raise Denied(
             f"machines.toml has host {host} for {entry.name}, and known_machines {known.host_id}",
             reason="key_changed",
-            hint=f"remove the line of {entry.name} from ~/.config/tmuxctl/known_machines and pair again",
+            hint=f"pair with it again: tmuxctl machine pair {entry.name} {host}",
         )
     return known
+
+
+class HostAbout(Value):
+    """What a host says of itself to a paired client: its release of tmuxctl, what the client is called there and may, with which
+    sessions; None for each that it does not tell. `seconds` is the way there and back."""
+
+    release: str | None
+    name: str | None
+    rights: tuple[str, ...] | None
+    sessions: tuple[str, ...] | None
+    seconds: float | None
+
+
+def ask_about(entry: MachineEntry, *, timing: GatewayTiming = TIMING.gateway) -> HostAbout:
+    """Open a channel to a host, and ask what it says of itself; where it knows this client by an old key it is told the new one.
+    Raises why no channel can be opened."""
+    answers: queue.Queue[Header] = queue.Queue()
+    carrier = GatewayCarrier(entry, lambda header, _: answers.put(header), lambda: None, timing=timing)
+    try:
+        for _ in range(ATTEMPTS):
+            began = time.monotonic()
+            carrier.send({"v": VERSION, "type": ABOUT}, b"")
+            with suppress(queue.Empty):
+                return _parse_about(answers.get(timeout=timing.handshake_seconds), time.monotonic() - began)
+    finally:
+        carrier.close()
+    # an earlier release has no answer
+    return HostAbout(None, None, None, None, None)
+
+
+def _parse_about(header: Header, seconds: float) -> HostAbout:
+    """What a host told, as far as it makes sense; none of it is trusted with more than being shown."""
+    words = {
+        name: value[:200] if isinstance(value := header.get(name), str) and value.isprintable() else None
+        for name in ("release", "name")
+    }
+    lists = {
+        name: tuple(str(one)[:200] for one in value[:64] if str(one).isprintable())
+        if isinstance(value := header.get(name), list)
+        else None
+        for name in ("rights", "sessions")
+    }
+    return HostAbout(words["release"], words["name"], lists["rights"], lists["sessions"], seconds)
 
 
 class GatewayCarrier:
@@ -104,11 +151,11 @@ class GatewayCarrier:
     ) -> None:
         known, credentials = find_known(entry), read_client_credentials()
         self._machine, self._host, self._own = entry.name, subjects.parse_id(known.host_id), credentials.id
-        self._timing = timing
+        self._timing, self._known = timing, known
         self._connection = self.connection_class(credentials, timing)
         try:
             self._connection.wait_connected(timing.reach_seconds)
-            self._channel = self._shake_hands(known)
+            self._channel = self._open_channel(KeyFiles().load())
             answers = subjects.output(self._host, self._own, self._channel.id.hex())
             self._answers = self._connection.subscribe(answers)
         except BaseException:
@@ -129,12 +176,36 @@ class GatewayCarrier:
         """End the connection."""
         self._connection.close()
 
-    def _shake_hands(self, known: KnownMachine) -> Channel:
-        """The channel that a handshake with the known key opens."""
-        error: TmuxctlError = silent_error(self._machine)
-        keys = KeyFiles().load().current
+    def _open_channel(self, keys: StaticKeys) -> Channel:
+        """A channel with this client's present key. A host that knows only the old one is told the new one first."""
+        try:
+            return self._shake_hands(keys.current)
+        except Denied as error:
+            if error.reason != "unpaired" or keys.old is None:
+                raise
+        self._tell_key(self._shake_hands(keys.old), keys.current.public)
+        return self._shake_hands(keys.current)
+
+    def _tell_key(self, channel: Channel, key: bytes) -> None:
+        """Tell the host this client's new key, in a channel with the old one, until it says that it has it."""
+        answers = self._connection.subscribe(subjects.output(self._host, self._own, channel.id.hex()))
         for _ in range(ATTEMPTS):
-            handshake = ClientHandshake(keys, known.key, client_id=self._own, host_id=self._host)
+            self._connection.publish(
+                subjects.rpc(self._host, self._own), channel.seal({"v": VERSION, "type": CLIENT_KEY}, key)
+            )
+            with suppress(Timeout, RecordRefused):
+                answer = answers.next(self._timing.handshake_seconds).data
+                # it drops what it had with the old key: the next handshake tells whether it took the new one
+                if answer == UNKNOWN_CHANNEL or channel.open(answer).header.get("type") == CLIENT_KEY:
+                    answers.close()
+                    return
+        raise silent_error(self._machine)
+
+    def _shake_hands(self, keys: KeyPair) -> Channel:
+        """The channel that a handshake with the known key opens, for a client with these keys."""
+        error: TmuxctlError = silent_error(self._machine)
+        for _ in range(ATTEMPTS):
+            handshake = ClientHandshake(keys, self._known.key, client_id=self._own, host_id=self._host)
             try:
                 reply = self._connection.request(
                     self._host, handshake.request, self._timing.handshake_seconds, handshake=True
@@ -178,4 +249,23 @@ class GatewayCarrier:
                 record = self._channel.open(message.data)
             except RecordRefused:
                 continue
-            receive(record.header, record.body)
+            if record.header.get("type") == HOST_KEY:
+                self._take_host_key(record.body)
+            else:
+                receive(record.header, record.body)
+
+    def _take_host_key(self, key: bytes) -> None:
+        """Know the host by another key from now on, which it told in a channel that only the known one opens."""
+        if len(key) != KEY_BYTES:
+            return
+        try:
+            KnownMachines().replace_key(self._machine, self._known.key, changed(self._known, key=key))
+        except NotFound:
+            # another process was told the same
+            return
+        except TmuxctlError as error:
+            sys.stderr.write(f"tmuxctl: {self._machine} has a new key, which cannot be kept: {error.message}\n")
+            return
+        sys.stderr.write(
+            f"tmuxctl: {self._machine} has a new key, as it says by the one before: {fingerprint(key)}; it is in known_machines\n"
+        )

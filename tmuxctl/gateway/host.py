@@ -16,19 +16,20 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from tmuxctl import __version__
 from tmuxctl.access import CallerAccess, ServiceAccess
-from tmuxctl.errors import Denied, TmuxctlError
+from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
-from tmuxctl.gateway.messages import PAIRING, UNKNOWN_CHANNEL, pack_refusal
-from tmuxctl.rpc.records import Header
+from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, PAIRING, UNKNOWN_CHANNEL, pack_refusal
+from tmuxctl.rpc.records import VERSION, Header
 from tmuxctl.rpc.responder import Responder
 from tmuxctl.sealed.handshake import HostHandshake
-from tmuxctl.sealed.keys import KeyFiles
+from tmuxctl.sealed.keys import KEY_BYTES, KeyFiles
 from tmuxctl.sealed.records import HEADER_BYTES, ID_BYTES, Channel
 from tmuxctl.sealed.trust import AuthorizedClients
 from tmuxctl.timing import TIMING, GatewayTiming
-from tmuxctl.value import Value
+from tmuxctl.value import Value, changed
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
@@ -70,23 +71,25 @@ class RateLimit:
 
 
 class _OpenChannel(Value):
-    """A channel, and whose it is: the id of the client at the gateway, and its static key."""
+    """A channel, and whose it is: the id of the client at the gateway, and its static key; `new_key` is this host's, which the
+    client has to be told as it knows the one before."""
 
     channel: Channel
     client: str
     key: bytes
     began: float
+    new_key: bytes | None = None
 
 
 class _ClientAccess:
     """What the client with this key may, as `authorized_clients` has it at each call: `rpc.responder.CallAccess`."""
 
     def __init__(self, clients: AuthorizedClients, key: bytes, control: Control) -> None:
-        self._clients, self._key, self._control = clients, key, control
+        self._clients, self.key, self._control = clients, key, control
 
     @property
     def _access(self) -> ServiceAccess:
-        found = self._clients.find_key(self._key)
+        found = self._clients.find_key(self.key)
         if found is None:
             raise _unpaired_error()
         access = CallerAccess(found.name, found.rights, found.sessions, remote=True)
@@ -124,8 +127,12 @@ class GatewayHost:
         self._control, self._limits, self._timing, self._clock = control, limits, timing, clock
         self._own, self._began = credentials.id, time.monotonic()
         self._clients = AuthorizedClients()
+        self._key_files = KeyFiles()
+        self._keys, self._keys_stamp = self._key_files.load(), self._key_files.stamp()
+        self._told: set[bytes] = set()
+        """The clients that were noted to know the present key."""
         self._handshake = HostHandshake(
-            KeyFiles().load().all,
+            self._keys.all,
             host_id=credentials.id,
             is_authorized=lambda key: self._clients.find_key(key) is not None,
         )
@@ -190,6 +197,7 @@ class GatewayHost:
         if not self._may_try(client):
             self.refused["too_many"] += 1
             return
+        self._read_keys()
         try:
             accepted = self._handshake.answer(message.data, client)
         except TmuxctlError as error:
@@ -197,11 +205,22 @@ class GatewayHost:
             if reply is not None:
                 self.connection.respond(message, reply)
             raise
-        now = self._clock()
+        now, own_key = self._clock(), self._keys.current.public
+        new_key = None if accepted.host_key == own_key else own_key
         with self._lock:
             self._drop_channels(accepted.client_key, now)
-            self._channels[accepted.channel.id] = _OpenChannel(accepted.channel, client, accepted.client_key, now)
+            self._channels[accepted.channel.id] = _OpenChannel(
+                accepted.channel, client, accepted.client_key, now, new_key
+            )
         self.connection.respond(message, accepted.reply)
+
+    def _read_keys(self) -> None:
+        """Take this host's keys anew where they were changed: by `tmuxctl gateway rotate-key`, as by hand."""
+        stamp = self._key_files.stamp()
+        if stamp != self._keys_stamp:
+            self._keys, self._keys_stamp = self._key_files.load(), stamp
+            self._handshake.use_keys(self._keys.all)
+            self._told.clear()
 
     def _may_try(self, client: str) -> bool:
         """Whether this client, and all of them together, may make a handshake now."""
@@ -249,12 +268,57 @@ class GatewayHost:
             raise
         with self._lock:
             if channel_id in self._channels:
+                self._channels[channel_id] = changed(found, new_key=None)
                 self._channels.move_to_end(channel_id)
 
         def send(header: Header, body: bytes) -> None:
             self.connection.publish(output, found.channel.seal(header, body))
 
-        self._find_responder(found.key).receive(record.header, record.body, send)
+        if found.new_key is not None:
+            send({"v": VERSION, "type": HOST_KEY}, found.new_key)
+        elif self._keys.old is not None and found.key not in self._told:
+            self._told.add(found.key)
+            self._key_files.note_told(found.key)
+        kind = record.header.get("type")
+        if kind == CLIENT_KEY:
+            self._change_client_key(found.key, record.body)
+            send({"v": VERSION, "type": CLIENT_KEY}, b"")
+        elif kind == ABOUT:
+            send(self._tell_about(found.key), b"")
+        else:
+            self._find_responder(found.key).receive(record.header, record.body, send)
+
+    def _change_client_key(self, old: bytes, new: bytes) -> None:
+        """Know a client by its new key from now on, which it told in a channel with the old one. What it may, and its calls under
+        way, stay. Denied `unpaired` if it is not authorized any more, Usage `bad_key` for what is no key, or another client's."""
+        client = self._clients.find_key(old)
+        if client is None:
+            raise _unpaired_error()
+        if len(new) != KEY_BYTES or self._clients.find_key(new) is not None:
+            raise Usage("this is no new key of a client", reason="bad_key", hint="pair it again")
+        self._clients.replace_key(client.name, old, changed(client, key=new))
+        with self._lock:
+            for channel_id in [channel_id for channel_id, one in self._channels.items() if one.key == old]:
+                # other processes of the client find by their next handshake that it has another key
+                del self._channels[channel_id]
+            responder = self._responders.pop(old, None)
+            if responder is not None and isinstance(responder.access, _ClientAccess):
+                responder.access.key = new
+                self._responders[new] = responder
+
+    def _tell_about(self, key: bytes) -> Header:
+        """What a client is told of this host and of itself. Denied `unpaired` if it is not authorized any more."""
+        client = self._clients.find_key(key)
+        if client is None:
+            raise _unpaired_error()
+        return {
+            "v": VERSION,
+            "type": ABOUT,
+            "release": __version__,
+            "name": client.name,
+            "rights": client.rights,
+            "sessions": client.sessions,
+        }
 
     def _find_responder(self, key: bytes) -> Responder:
         """What carries out the calls of a client. Where it is not authorized any more, later calls are refused, and it is told

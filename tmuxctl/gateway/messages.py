@@ -16,6 +16,17 @@ REFUSED = b"\x02"
 UNKNOWN_CHANNEL = b""
 """What a host sends in the place of a record: it has no such channel (any more), and the client makes another handshake."""
 
+ABOUT = "about"
+"""Type of a record by which a client asks a host what it is and what the client may there, and of the answer: `release`, `name`,
+`rights` and `sessions` (patterns). Records of these types have the version of `rpc.records` too, and belong to no call."""
+
+CLIENT_KEY = "client_key"
+"""Type of a record by which a client tells its new static key, the body, in a channel with its old one; and of the answer that the
+host knows it by the new one alone now."""
+
+HOST_KEY = "host_key"
+"""Type of a record by which a host tells its new static key, the body, in a channel that was opened with its old one."""
+
 REASONS = ("unpaired", "clock", "handshake")
 """Why a host refuses a handshake, as far as it says so."""
 
@@ -48,7 +59,7 @@ def parse_refusal(reply: bytes, machine: str) -> Denied | None:
         f"{machine} does not answer to the key that is known of it. Its keys may have been made anew, or another machine pretends "
         "to be it",
         reason="key_changed",
-        hint=f"if its keys were made anew, remove the line of {machine} from ~/.config/tmuxctl/known_machines and pair again",
+        hint=f"if its keys were made anew, forget the known one, and pair again: tmuxctl machine rm {machine}",
     )
 
 

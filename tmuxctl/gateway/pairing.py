@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable
 
-from tmuxctl.errors import Conflict, Denied, Timeout, TmuxctlError, Unreachable
+from tmuxctl.errors import Denied, Timeout, TmuxctlError, Unreachable
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
 from tmuxctl.gateway.credentials import Credentials
@@ -39,7 +39,7 @@ def let_client_in(
     check_grant(rights, sessions)
     clients = AuthorizedClients()
     code = make_code()
-    pairing = PairingHost(code, KeyFiles().load().current, host_id=credentials.id, name=_own_name())
+    pairing = PairingHost(code, KeyFiles().load().current, host_id=credentials.id, name=own_name())
     ends = time.monotonic() + timing.sealed.pairing_seconds
     with Connection(credentials, timing.gateway) as connection:
         connection.wait_connected(timing.gateway.reach_seconds)
@@ -50,7 +50,7 @@ def let_client_in(
         third = _next(messages, ends, lambda one: one.subject == first.subject and one.data != first.data)
         wish = pairing.read_client(third.data[1:])
         client = AuthorizedClient(name, wish.key, rights, sessions)
-        _replace_client(clients, client)
+        clients.put(client)
         connection.respond(third, pairing.grant(rights, sessions))
         connection.flush()
     return client
@@ -61,15 +61,16 @@ def pair_with(
 ) -> tuple[KnownMachine, AuthorizedClient]:
     """Learn the key of a host, put it into `known_machines` as `name`, and be known there; what is known of it, and what it grants.
 
-    `ask_code` gives the code that the host shows. Unreachable `host_offline`, `no_answer`; Denied `wrong_code`, `key_changed` where
-    `name` is known by another key, and others of `sealed.pairing`.
+    `ask_code` gives the code that the host shows. A host that is known by this key may have another id than before.
+    Unreachable `host_offline`, `no_answer`; Denied `wrong_code`, `key_changed` where `name` is known by another key, and others of
+    `sealed.pairing`.
     """
     subjects.parse_id(host)
     check_machine_name(name)
     known_machines = KnownMachines()
     with Connection(credentials, timing.gateway) as connection:
         connection.wait_connected(timing.gateway.reach_seconds)
-        pairing = PairingClient(ask_code(), KeyFiles().load().current, AuthorizedClient(_own_name(), bytes(32)))
+        pairing = PairingClient(ask_code(), KeyFiles().load().current, AuthorizedClient(own_name(), bytes(32)))
         third = pairing.read_host(_ask(connection, host, pairing.first, timing.gateway.pairing_seconds))
         told, granted = pairing.read_grant(_ask(connection, host, third, timing.gateway.pairing_seconds))
     if told.host_id != host:
@@ -79,10 +80,7 @@ def pair_with(
             hint="give the id that the host shows with the code",
         )
     found = changed(told, name=name)
-    if known_machines.find(name) is None:
-        known_machines.add(found)
-    else:
-        known_machines.check(name, found.key)
+    known_machines.put(found)
     return found, granted
 
 
@@ -113,19 +111,7 @@ def _next(messages: Subscription, ends: float, fits: Callable[[CarriedMessage], 
             return message
 
 
-def _replace_client(clients: AuthorizedClients, client: AuthorizedClient) -> None:
-    """Put a client among the authorized ones, in the place of what its key had before; Conflict `exists` where another client has
-    its name."""
-    named, known = clients.find(client.name), clients.find_key(client.key)
-    if named is not None and named.key != client.key:
-        hint = f"begin again with another name, or remove the line of {client.name} from authorized_clients"
-        raise Conflict(f"another client named {client.name} is authorized", reason="exists", hint=hint)
-    if known is not None:
-        clients.remove(known.name)
-    clients.add(client)
-
-
-def _own_name() -> str:
+def own_name() -> str:
     """What this machine proposes to be called."""
     name = re.sub(r"[^A-Za-z0-9._-]", "-", platform.node().partition(".")[0])[:64].lstrip("._-")
     return name or "machine"

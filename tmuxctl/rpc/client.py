@@ -151,6 +151,10 @@ class CallClient:
             raise self.nonsense_error(f"{kind} before the result")
         return decode_any(value, allowed, raw=raw)
 
+    def reach(self) -> None:
+        """Make the carrier unless there is one. Raises what says why the machine cannot be reached."""
+        self._reach()
+
     def close(self) -> None:
         """End the calls under way, and the carrier."""
         for pending in list(self._pending.values()):
@@ -172,7 +176,8 @@ class CallClient:
         self._try_send(header, reconnect=False)
 
     def unheard_error(self, pending: _Pending, patience: Patience) -> TmuxctlError:
-        """The error for a call of whose machine nothing is heard any more."""
+        """The error for a call of whose machine nothing is heard any more; the next one makes another carrier."""
+        self._drop(self._carrier)
         why = self.broken or Unreachable(
             f"{self.machine}: no answer within {patience.seconds:g} s",
             reason="no_answer",

@@ -78,6 +78,9 @@ TmuxctlError where the machine cannot be reached."""
 class OperationsElsewhere(Protocol):
     """The operations of a machine whose own tmuxctl carries them out."""
 
+    def reach(self) -> None:
+        """Open the connection unless it is; TmuxctlError where that does not work."""
+
     def call(self, operation: str, arguments: Mapping[str, Any], session: str = "", *, address: str = "") -> Any:
         """Carry an operation out there: `control.machines.remote.RemoteOperations.call`."""
 

@@ -133,6 +133,10 @@ class HostHandshake:
         self._limits = limits
         self._times = RequestTimes(int(timing.clock_skew_seconds * NANOSECONDS))
 
+    def use_keys(self, keys: Sequence[KeyPair]) -> None:
+        """Answer with other static keys from now on, the present one first. Times that were taken stay so."""
+        self._keys = tuple(keys)
+
     def answer(self, request: bytes, client_id: str) -> AcceptedClient:
         """The channel that a client's request asks for, and the reply to it.
 

@@ -11,20 +11,23 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from tmuxctl.errors import Conflict, Denied, Usage
+from tmuxctl.errors import Conflict, Denied, TmuxctlError, Usage
 from tmuxctl.ownership import make_parents, refuse_unsafe
 from tmuxctl.state_files import make_private_folder, state_home, take_lock, write_record
 from tmuxctl.timing import TIMING, SealedTiming
-from tmuxctl.untrusted import open_file, parse_record
+from tmuxctl.untrusted import open_file, parse_record, read_file
 from tmuxctl.value import Value
 
 KEY_BYTES = 32
 FILE_LIMIT = 4096
+TOLD_LIMIT = 1 << 20
+TOLD_MOST = 4096
+"""Clients that are noted to know a new key: as many as a host knows."""
 
 
 class KeyPair(Value):
@@ -50,11 +53,13 @@ class StaticKeys(Value):
 
 
 class KeyFiles:
-    """The keys in a folder of mode 0700, `~/.local/state/tmuxctl/keys` unless another is given: `static.json`, mode 0600."""
+    """The keys in a folder of mode 0700, `~/.local/state/tmuxctl/keys` unless another is given: `static.json`, mode 0600. Beside it
+    `told.json` has the clients that have used the present key while there is an old one: they know it."""
 
     def __init__(self, folder: str | None = None, *, timing: SealedTiming = TIMING.sealed) -> None:
         self.folder = folder or os.path.join(state_home(), "tmuxctl", "keys")
         self.path = os.path.join(self.folder, "static.json")
+        self._told_path = os.path.join(self.folder, "told.json")
         self._timing = timing
 
     def load(self) -> StaticKeys:
@@ -66,6 +71,10 @@ class KeyFiles:
         with self._locked():
             return self._read() or self._write(StaticKeys(make_key_pair()))
 
+    def find(self) -> StaticKeys | None:
+        """The keys, None where there are none yet. Raises as `load`."""
+        return self._read()
+
     def rotate(self) -> StaticKeys:
         """Make another key, and keep the present one as the old one. Raises as `load`."""
         with self._locked():
@@ -76,7 +85,39 @@ class KeyFiles:
         """Remove the old key: who knows only that one is answered no more. Raises as `load`."""
         with self._locked():
             found = self._read()
+            with suppress(FileNotFoundError):
+                os.unlink(self._told_path)
             return self._write(StaticKeys(found.current if found else make_key_pair()))
+
+    def find_told(self) -> set[bytes]:
+        """The keys of the clients that know the present key, as far as that is noted; none where there is no old key."""
+        found = self._read()
+        if found is None or found.old is None:
+            return set()
+        try:
+            record = parse_record(read_file(self._told_path, TOLD_LIMIT + 1), self._told_path, limit=TOLD_LIMIT)
+            if record["key"] != key_text(found.current.public):
+                return set()
+            return {parse_key(str(one)) for one in record["clients"]}
+        except (OSError, TmuxctlError, ValueError, KeyError, TypeError):
+            return set()
+
+    def note_told(self, client: bytes) -> None:
+        """Note that a client, by its public key, knows the present key. Raises as `load`."""
+        with self._locked():
+            found, told = self._read(), self.find_told()
+            if found is None or found.old is None or client in told:
+                return
+            clients = [key_text(one) for one in (*told, client)][-TOLD_MOST:]
+            write_record(self._told_path, {"key": key_text(found.current.public), "clients": clients})
+
+    def stamp(self) -> object:
+        """What differs once the keys were changed; None without any."""
+        try:
+            found = os.lstat(self.path)
+        except OSError:
+            return None
+        return found.st_ino, found.st_mtime_ns
 
     def _read(self) -> StaticKeys | None:
         hint = f"look at it: ls -l {self.path}"

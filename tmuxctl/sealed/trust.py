@@ -70,6 +70,9 @@ class TrustFile(Generic[E]):
     or that is a link; changing it Conflict `busy` too.
     """
 
+    removal = "edit {name} out"
+    """The command that takes an entry out, for hints."""
+
     def __init__(
         self, path: str, parse: Callable[[list[str]], E], write: Callable[[E], str], *, timing: SealedTiming
     ) -> None:
@@ -96,7 +99,7 @@ class TrustFile(Generic[E]):
             found, keys = self._load()
             same = found.get(entry.name) or keys.get(entry.key)
             if same is not None:
-                hint = f"remove it first, or choose another name; it is in {self.path}"
+                hint = f"choose another name, or take it out first: {self.removal.format(name=same.name)}"
                 raise Conflict(f"{same.name} has the key {fingerprint(same.key)}", reason="exists", hint=hint)
             if len(found) >= MOST_ENTRIES:
                 raise Conflict(f"{self.path} has {MOST_ENTRIES} entries", reason="too_many", hint="remove some")
@@ -209,6 +212,16 @@ class KnownMachines(TrustFile[KnownMachine]):
         path = path or os.path.join(config_folder(), "known_machines")
         super().__init__(path, parse_known_machine, write_known_machine, timing=timing)
 
+    removal = "tmuxctl machine rm {name}"
+
+    def put(self, entry: KnownMachine) -> None:
+        """Add a machine, or give the one of this name another id. Denied `key_changed` where that is known by another key, Conflict
+        `exists` where the key is known by another name."""
+        if self.find(entry.name) is None:
+            self.add(entry)
+        else:
+            self.replace_key(entry.name, self.check(entry.name, entry.key).key, entry)
+
     def check(self, name: str, key: bytes) -> KnownMachine:
         """The machine of this name, which says that it has this key. NotFound `no_key` if it is not known, Denied `key_changed` if
         it is known by another key: no caller may go on then, as the other side may be anybody."""
@@ -221,14 +234,27 @@ class KnownMachines(TrustFile[KnownMachine]):
                 f"THE KEY OF MACHINE {name} HAS CHANGED: known is {fingerprint(known.key)}, it now shows {fingerprint(key)}. "
                 "Its keys may have been made anew, or another machine pretends to be it",
                 reason="key_changed",
-                hint=f"compare with the fingerprint that the machine itself shows; if that is the new one, "
-                f"remove the line of {name} from {self.path} and pair again",
+                hint="compare with what `tmuxctl gateway key` shows there; if that is the new one, forget the known key, and pair "
+                f"again: tmuxctl machine rm {name}",
             )
         return known
 
 
 class AuthorizedClients(TrustFile[AuthorizedClient]):
     """The clients that this user's host answers: `~/.config/tmuxctl/authorized_clients` unless another file is given."""
+
+    removal = "tmuxctl gateway unpair {name}"
+
+    def put(self, client: AuthorizedClient) -> None:
+        """Add a client, in the place of what its key had before. Conflict `exists` where another client has its name."""
+        named, known = self.find(client.name), self.find_key(client.key)
+        if named is not None and named.key != client.key:
+            hint = f"choose another name, or take that one out first: {self.removal.format(name=client.name)}"
+            raise Conflict(f"another client named {client.name} is authorized", reason="exists", hint=hint)
+        if known is None:
+            self.add(client)
+        else:
+            self.replace_key(known.name, client.key, client)
 
     def __init__(self, path: str | None = None, *, timing: SealedTiming = TIMING.sealed) -> None:
         path = path or os.path.join(config_folder(), "authorized_clients")

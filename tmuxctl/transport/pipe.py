@@ -166,6 +166,11 @@ class PipeTransport:
         self._started = self._wall_offset = 0.0
         """When its clock began, by its time of day; and how far that is ahead of ours, as long as nothing tells the former."""
 
+    def reach(self) -> None:
+        """Start the shell there unless it runs; Unreachable where it does not answer within `start_seconds`. Nothing is changed."""
+        if self._shell is None or self._shell.ended:
+            self._try_script(":", None, False, self._start_seconds, True, None)
+
     @property
     def home(self) -> str:
         if not self._home:

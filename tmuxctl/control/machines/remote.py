@@ -62,6 +62,10 @@ class RemoteOperations:
             return self._call(operation, arguments)
         return addresses.carry_out(address, lambda: self._call(operation, arguments), session)
 
+    def reach(self) -> None:
+        """Open the connection unless it is; nothing is asked there. Raises what says why the machine cannot be reached."""
+        self.client.reach()
+
     def close(self) -> None:
         """End the connection, and the calls that are under way."""
         self.client.close()

@@ -48,7 +48,7 @@ def open_recording(
             from tmuxctl.control.machines import reaching
 
             name, _, source = source.partition("/")
-            machine = reaching.reach_machine(machine, name)
+            machine = reaching.reach_shell(machine, name)
         return played.record(machine, source, since=since, until=until, only_end=only_end)
     if since or until:
         raise Usage(

@@ -144,7 +144,7 @@ class EventReader:
                 raise self._connection.last_error
 
     def _read_on(self, again: bool) -> Iterator[MachineEvent]:
-        """What is stored and was not read. `again`: the gateway was connected anew; it may have another stream, which counts from 1."""
+        """What is stored and was not read. `again`: the gateway was connected anew, and may have a new stream, from 1 on."""
         if again and self._next > 1:
             found = self._connection.read_events(self._next - 1, host=self._host, most=1).events
             if not found or found[0].sequence != self._next - 1:

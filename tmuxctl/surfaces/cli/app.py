@@ -92,6 +92,9 @@ def _list_services(app: App) -> Iterator[Service]:
     from tmuxctl.surfaces.cli.gateway.gateways import GatewayOperations
 
     yield _command_line_service(GatewayOperations, app)
+    from tmuxctl.surfaces.cli.gateway.keys import GatewayKeyOperations
+
+    yield _command_line_service(GatewayKeyOperations, app)
     from tmuxctl.surfaces.cli.setup.machines import MachineOperations
 
     yield _command_line_service(MachineOperations, app)

@@ -21,6 +21,8 @@ def attach_command(control: Control, session: str, *, read_only: bool = False, k
 
     Usage `no_terminal` if this is none, Denied `foreign` for a pane of another server.
     """
+    from tmuxctl.control.machines import reaching
+
     place, called = control.reach(session)
     if place is not control and not place.machine.address:
         raise Denied(
@@ -29,6 +31,9 @@ def attach_command(control: Control, session: str, *, read_only: bool = False, k
             hint=f"go there: tmux -L {place.machine.transport.socket} attach",
         )
     machine = place.machine
+    if machine.address:
+        # only a shell there gives a terminal
+        machine = reaching.reach_shell(control.machine, machine.address)
     found = control.call("show", {"session": session})
     if not (sys.stdin and sys.stdin.isatty() and sys.stdout and sys.stdout.isatty()):
         raise Usage(
@@ -50,8 +55,6 @@ def attach_command(control: Control, session: str, *, read_only: bool = False, k
     words += ["-r"] if read_only else []
     if not machine.address:
         return words
-    from tmuxctl.control.machines import reaching
-
     return reaching.terminal_command(machine, words)
 
 

@@ -6,15 +6,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import operations
-from tmuxctl.errors import Failed
+from tmuxctl.errors import Failed, Usage
 from tmuxctl.operations import Meta, invoke
 from tmuxctl.surfaces.cli.printing.output import Options
 from tmuxctl.value import Value
+from tmuxctl.vocabulary import GatewayRole
 
 if TYPE_CHECKING:
     from types import ModuleType
 
     import click
+
+    from tmuxctl.gateway.credentials import Credentials
 
 GATEWAY_EXTRA = ("cryptography", "nats", "nkeys", "nacl", "noise", "spake2")
 
@@ -86,3 +89,17 @@ def load_gateway(name: str) -> ModuleType:
             raise
         hint = "install the extra: pip install 'tmux-control-plane[gateway]'"
         raise Failed("what the gateway needs is not installed", reason="no_gateway_extra", hint=hint) from None
+
+
+def read_host_credentials(path: str | None) -> Credentials:
+    """The credentials of this host: those in the file, by default in that of the setting serve.gateway. Usage `missing` for none,
+    `bad_credentials` for those of a client; the rest as of `gateway.credentials.read_credentials`."""
+    from tmuxctl import config
+
+    carrier, credentials = load_gateway("carrier"), load_gateway("credentials")
+    path = path or config.load().serve_gateway
+    if path is None:
+        hint = "the file that `tmuxctl gateway add-host` wrote: --credentials FILE, or: tmuxctl config set serve.gateway FILE"
+        raise Usage("there are no credentials of a host", reason="missing", hint=hint)
+    found: Credentials = carrier.check_role(credentials.read_credentials(path), GatewayRole.HOST, path)
+    return found

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
-from tmuxctl.errors import Usage
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, TEXT, FileName, ValueKind, set_up
 from tmuxctl.results import (
@@ -20,7 +19,7 @@ from tmuxctl.results import (
     GatewayRemoved,
     GatewayStatus,
 )
-from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway, read_host_credentials
 from tmuxctl.surfaces.cli.printing.output import note, tell, write
 from tmuxctl.vocabulary import GatewayRole
 
@@ -37,6 +36,7 @@ MemberId = Annotated[
 ]
 Label = Annotated[str | None, "a label for it in `gateway ls`; it is kept on this machine alone"]
 KeyFile = Annotated[FileName | None, "write the credentials here; - prints them; default: gateway-ID.json"]
+HostFile = Annotated[FileName | None, "this host's credentials (default: serve.gateway)"]
 Words = Annotated[
     tuple[str, ...],
     ValueKind("text", {"type": "array", "items": {"type": "string"}}, lambda value: tuple(value)),
@@ -181,7 +181,7 @@ class GatewayOperations(CommandLineOperations):
         self,
         name: Annotated[str, "what the client is called in authorized_clients"],
         *,
-        credentials: Annotated[FileName | None, "this host's credentials (needed), as for `serve --gateway`"] = None,
+        credentials: HostFile = None,
         right: Annotated[Words, "what the client may: read, write, create, kill; default: all"] = (),
         only: Annotated[Words, "the sessions that are meant, as a pattern like 'build-*'; default: all"] = (),
     ) -> GatewayPairing:
@@ -189,16 +189,11 @@ class GatewayOperations(CommandLineOperations):
 
         On the client `tmuxctl machine pair NAME ID` asks for the code. Both then know the other's key, and the gateway learns
         neither the code nor a key. A code is good for one attempt, within five minutes. A client that may write to a shell may do
-        all that you may. The line of a client in authorized_clients says what it may; without the line it is refused at once.
+        all that you may. The line of a client in authorized_clients says what it may; `tmuxctl gateway unpair` takes it out, and
+        the client is refused at once.
         """
-        pairing, carrier = load_gateway("pairing"), load_gateway("carrier")
-        from tmuxctl.gateway.credentials import read_credentials
+        pairing, own = load_gateway("pairing"), read_host_credentials(credentials)
         from tmuxctl.sealed.keys import fingerprint
-
-        if credentials is None:
-            hint = "the file that `tmuxctl gateway add-host` wrote: --credentials FILE"
-            raise Usage("there are no credentials of a host", reason="missing", hint=hint)
-        own = carrier.check_role(read_credentials(credentials), GatewayRole.HOST, credentials)
 
         def show(code: str) -> None:
             tell(f"code: {code}\non the client: tmuxctl machine pair NAME {own.id}")

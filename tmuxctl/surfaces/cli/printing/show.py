@@ -621,6 +621,36 @@ class Printer:
         if result.host is not None:
             self._note(f"list its sessions: tmuxctl ls --machine {result.name}")
 
+    @prints(results.OwnKey)
+    def print_own_key(self, result: Any) -> None:
+        if self.options.quiet:
+            self._lines(result.fingerprint)
+            return
+        self._lines(f"{result.fingerprint}  {result.key}" + (f"  host {result.id}" if result.id else ""))
+        if result.old:
+            self._note(f"the old key is answered to as well: {result.old}; forget it: tmuxctl gateway forget-key")
+        if result.untold:
+            self._note(f"clients that may know only that: {', '.join(result.untold)}")
+
+    @prints(results.KeyToldTo)
+    def print_key_told_to(self, result: Any) -> None:
+        self._lines(result.fingerprint)
+        if result.told:
+            self._note(f"told: {', '.join(result.told)}")
+        for one in result.problems:
+            self._note(f"not told: {one.machine}: {flat(one.message.removeprefix(f'{one.machine}: '))}")
+        if result.old:
+            self._note("the old key is kept for who was not told; do it again: tmuxctl machine rotate-key")
+
+    @prints(results.AuthorizedHere)
+    def print_authorized_here(self, result: Any) -> None:
+        self._lines(f"{result.name}  {result.fingerprint}  {','.join(result.rights)}  {','.join(result.sessions)}")
+        self._note(f"this host: {result.host}  {result.key}")
+
+    @prints(results.ClientUnpaired)
+    def print_client_unpaired(self, result: Any) -> None:
+        self._note(f"{result.name} is let in no more: {result.fingerprint}")
+
     @prints(results.DenyList, results.SkillFolder)
     def print_json(self, result: Any) -> None:
         import json
@@ -664,7 +694,7 @@ class Printer:
     @prints(results.Explained, results.Doctor, results.Profiles, results.ProfilesTested, results.Plugins)
     @prints(results.Machines, results.MachineLine, results.MachineTested, results.MachineSetup)
     @prints(results.PluginPage, results.PluginsTested, results.TokensKept, "facts", "settings")
-    @prints(results.GatewayMembers, results.GatewayStatus)
+    @prints(results.GatewayMembers, results.GatewayStatus, results.PairedClients)
     def print_table(self, result: Any) -> None:
         from tmuxctl.surfaces.cli.printing import table
 

@@ -16,6 +16,7 @@ from tmuxctl.surfaces.cli.printing import color
 from tmuxctl.surfaces.cli.printing.cells import age, columns, cut, fit
 from tmuxctl.surfaces.cli.printing.output import Options, flat, unicode_out, width, with_socket
 from tmuxctl.value import told_names
+from tmuxctl.vocabulary import Way
 
 INPUT = "input"
 """What a program wants that cannot go on without it, and is no next command."""
@@ -102,17 +103,17 @@ def line(one: Session, options: Options) -> str:
     label, verb = ("release", "release") if one.target else ("attach", "attach")
     if one.state.traits.over:
         label, verb = "its output", "log"
-    elif one.machine is not None and _is_behind_gateway(one.machine):
+    elif one.machine is not None and _is_only_behind_gateway(one.machine):
         label, verb = "its screen", "screen"
     return f"{facts}      {label}: tmuxctl{socket} {verb} {flat(one.address)}"
 
 
-def _is_behind_gateway(machine: str) -> bool:
+def _is_only_behind_gateway(machine: str) -> bool:
     """Whether only operations reach this machine: no terminal does."""
     from tmuxctl.machines import read_machines
 
     found = read_machines().get(machine)
-    return found is not None and found.gateway is not None
+    return found is not None and found.ways == (Way.GATEWAY,)
 
 
 def facts(one: Session, options: Options) -> list[str]:
@@ -382,14 +383,20 @@ def _quoted(word: str) -> str:
 
 
 def machines(found: Sequence[results.MachineLine]) -> list[str]:
-    """What `machine ls` says: each machine, how it is reached, and where that is written."""
-    return align([(one.name, _way_to(one), one.source) for one in found])
+    """What `machine ls` says: each machine, how it is reached, the way that is used, and where that is written."""
+    now = time.time()
+    return align([(one.name, _ways_to(one), _used_way(one, now), one.source) for one in found])
 
 
-def _way_to(machine: results.MachineLine) -> str:
-    if machine.gateway:
-        return f"gateway {machine.gateway}"
-    return command(machine.command) if machine.command else f"ssh {machine.ssh}"
+def _ways_to(machine: results.MachineLine) -> str:
+    shell = command(machine.command) or (machine.ssh and f"ssh {machine.ssh}")
+    return " or ".join(filter(None, (shell, machine.gateway and f"gateway {machine.gateway}")))
+
+
+def _used_way(machine: results.MachineLine, now: float) -> str:
+    if machine.way is None:
+        return "-"
+    return machine.way.value if machine.used is None else f"{machine.way.value} {age(now - moment(machine.used))} ago"
 
 
 def _value(value: Any, *, empty: str = "-") -> str:
@@ -446,9 +453,25 @@ LINES: Mapping[type | str, Callable[[Any, Options], Iterable[str]]] = {
     results.MachineSetup: lambda found, options: steps(found.steps, options),
     results.TokensKept: lambda found, options: _names(found.tokens) if options.quiet else tokens(found.tokens),
     results.GatewayMembers: lambda found, options: _ids(found.members) if options.quiet else members(found.members),
+    results.PairedClients: lambda found, options: _names(found.clients) if options.quiet else clients(found.clients),
     results.GatewayStatus: lambda found, options: _ids(found.connections) if options.quiet else gateway(found),
 }
 """What is printed as lines and nothing else: by the class of the result, or by the view that its operation declares."""
+
+
+def clients(found: Sequence[results.PairedClient]) -> list[str]:
+    """What `gateway clients` says: each client, its key, what it may, and whether it may know only the old key of this host."""
+    rows = [
+        (
+            one.name,
+            one.fingerprint,
+            ",".join(one.rights),
+            ",".join(one.sessions),
+            "may know only the old key" if one.knows_key is False else "",
+        )
+        for one in found
+    ]
+    return align(rows) if rows else []
 
 
 def _ids(found: Sequence[Any]) -> list[str]:

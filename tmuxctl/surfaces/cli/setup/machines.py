@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 from tmuxctl import config, machines
-from tmuxctl.errors import Conflict, Failed, NotFound, Unreachable, Usage
-from tmuxctl.operations import TEXT, Flag, ValueKind, set_up
+from tmuxctl.errors import Conflict, Failed, NotFound, TmuxctlError, Unreachable, Usage
+from tmuxctl.operations import RIGHTS, TEXT, Flag, ValueKind, set_up
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
 from tmuxctl.surfaces.cli.editing import toml_lines
 from tmuxctl.surfaces.cli.editing.replacing import replace_text
 from tmuxctl.surfaces.cli.printing.output import tell
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
-from tmuxctl.vocabulary import StepState
+from tmuxctl.vocabulary import StepState, Way
 
 if TYPE_CHECKING:
     from tmuxctl.machines import MachineEntry
-    from tmuxctl.results import GatewayPairing, MachineEvent, MachineLine, Machines, MachineSetup, MachineTested
+    from tmuxctl.results import (
+        GatewayPairing,
+        KeyToldTo,
+        MachineEvent,
+        MachineLine,
+        Machines,
+        MachineSetup,
+        MachineTested,
+        OwnKey,
+    )
     from tmuxctl.transport.base import Transport
 
+Words = Annotated[
+    tuple[str, ...],
+    ValueKind("text", {"type": "array", "items": {"type": "string"}}, lambda value: tuple(value)),
+]
 MachineArgument = Annotated[str, ValueKind("machine", TEXT.schema, TEXT.parse), "the name of the machine"]
 
 
@@ -35,7 +50,9 @@ class MachineOperations(CommandLineOperations):
     def machine_ls(self) -> Machines:
         """List the machines that can be named: those of machines.toml, and the hosts of your ssh configuration.
 
-        A session of one is `MACHINE/NAME`. Other hosts can be named too: whatever ssh reaches under a plain name.
+        A session of one is `MACHINE/NAME`. Other hosts can be named too: whatever ssh reaches under a plain name. The third
+        column is the way by which each is reached: for one with several the way that was used last, and when. Nothing is
+        reached for it.
         """
         from tmuxctl.results import Machines
 
@@ -66,7 +83,8 @@ class MachineOperations(CommandLineOperations):
         """Write a machine into machines.toml. Nothing is reached, and nothing is installed there.
 
         A host of your ssh configuration needs no entry. The command is a door to any other place with a shell, as
-        `docker exec -i box sh`.
+        `docker exec -i box sh`. What a machine that is there has besides is kept: with --ssh one behind a gateway is reached by
+        ssh first.
         """
         path = machines.machines_path()
         given = {
@@ -76,61 +94,94 @@ class MachineOperations(CommandLineOperations):
             "socket": tmux_socket,
         }
         values: dict[str, str | Sequence[str]] = {key: value for key, value in given.items() if value is not None}
-        entry = machines.parse_machine(name, values)
-        known = machines.read_machines(path)
-        text = machines.read_machines_file(path) or ""
-        if name in known and not replace:
+        machines.parse_machine(name, values)
+        machines.read_machines(path)
+        before = _read_table(path, name)
+        if before is not None and not replace and not (values and values.keys().isdisjoint(_taken_by(before))):
             hint = f"change it: --replace; or take it out first: tmuxctl machine rm {name}"
             raise Conflict(f"a machine named {name} is in machines.toml", reason="exists", hint=hint)
-        if name in known:
-            text = toml_lines.without_named_table(text, name, path)
-        replace_text(path, toml_lines.with_named_table(text, name, values or {"ssh": name}, path))
-        return _to_line(entry)
+        return _to_line(_write_table(path, name, _merge(before or {}, values) or {"ssh": name}))
 
     @set_up(right="write", idempotent=True, examples=("machine rm box",))
     def machine_rm(self, name: MachineArgument) -> None:
-        """Take a machine out of machines.toml. Its sessions go on; a host that ssh knows can still be named."""
+        """Take a machine out of machines.toml, and the key that is known of it out of known_machines.
+
+        Its sessions go on; a host that ssh knows can still be named.
+        """
         path = machines.machines_path()
         known = machines.read_machines(path)
-        if name not in known:
+        if not _forget_key(name) and name not in known:
             listed = ", ".join(known) or "none"
             raise NotFound(
                 f"no machine {ascii(name[:40])} in machines.toml", reason="no_machine", hint=f"there are: {listed}"
             )
-        replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
+        if name in known:
+            replace_text(path, toml_lines.without_named_table(machines.read_machines_file(path) or "", name, path))
 
     @set_up(
         right="write",
-        examples=("machine pair thathost k5wq7hl2mzt3ybvn <code.txt",),
+        examples=(
+            "machine pair thathost k5wq7hl2mzt3ybvn <code.txt",
+            "machine pair thathost --ssh ada@thathost.example.org",
+        ),
     )
     def machine_pair(
         self,
         name: MachineArgument,
         id: Annotated[
-            str, ValueKind("id", TEXT.schema, TEXT.parse), "its id at the gateway, as `gateway pair` shows it there"
-        ],
+            str | None,
+            ValueKind("id", TEXT.schema, TEXT.parse),
+            "its id at the gateway, as `gateway pair` shows it there; not with --ssh",
+        ] = None,
+        *,
+        ssh: Annotated[str | None, "pair by ssh to this destination instead of a code: the machine is there"] = None,
+        called: Annotated[
+            str | None, "with --ssh: what this client is called there; default: this machine's name"
+        ] = None,
+        right: Annotated[Words, "with --ssh: what this client may there: read, write, create, kill; default: all"] = (),
+        only: Annotated[
+            Words, "with --ssh: the sessions that are meant, as a pattern like 'build-*'; default: all"
+        ] = (),
     ) -> GatewayPairing:
         """Pair with a machine behind a gateway, by the code that `tmuxctl gateway pair` shows there; write it into machines.toml.
 
         The code is asked for on a terminal, else it is the first line of standard input. Each side learns the other's key; that of
         the machine is kept in known_machines, and a machine that shows another one later is refused. The file that
         `tmuxctl gateway add-client` wrote has to be there as ~/.config/tmuxctl/gateway.json, mode 600.
+
+        With --ssh the tmuxctl there is told this client's key through ssh, and tells its own: no code is needed. Its setting
+        serve.gateway has to name its credentials. The machine is then reached by ssh first, and through the gateway where
+        ssh does not work.
         """
         pairing, carrier = load_gateway("pairing"), load_gateway("carrier")
         from tmuxctl.results import GatewayPairing
         from tmuxctl.sealed.keys import fingerprint
 
-        entry = machines.parse_machine(name, {"gateway": id})
+        if (id is None) == (ssh is None):
+            hint = f"tmuxctl machine pair {name} ID, or: tmuxctl machine pair {name} --ssh DESTINATION"
+            raise Usage("give either the id of the machine or --ssh", reason="missing", hint=hint)
+        if ssh is None and (called or right or only):
+            hint = "what a client may is said on the host: tmuxctl gateway pair NAME --right --only"
+            raise Usage("--called, --right and --only go with --ssh", reason="bad_option", hint=hint)
+        machines.check_machine_name(name)
         path = machines.machines_path()
-        listed = machines.read_machines(path).get(name)
-        if listed is not None and listed.gateway != id:
-            hint = f"choose another name, or take it out first: tmuxctl machine rm {name}"
-            raise Conflict(f"a machine named {name} is in machines.toml", reason="exists", hint=hint)
-        known, granted = pairing.pair_with(carrier.read_client_credentials(), id, name, self._ask_code)
-        if listed is None:
-            text = machines.read_machines_file(path) or ""
-            table: dict[str, str | Sequence[str]] = {**machines.machine_table(entry)}
-            replace_text(path, toml_lines.with_named_table(text, name, table, path))
+        machines.read_machines(path)
+        credentials, table = carrier.read_client_credentials(), _read_table(path, name) or {}
+        if ssh is None:
+            assert id is not None
+            table = _merge(table, {"gateway": id})
+            machines.parse_machine(name, table)
+            known, granted = pairing.pair_with(credentials, id, name, self._ask_code)
+        else:
+            from tmuxctl.surfaces.cli.setup.ways import ssh_pairing
+
+            table = _merge(table, {"ssh": ssh})
+            with self._connect(machines.parse_machine(name, table)) as transport:
+                known, granted = ssh_pairing.pair(
+                    transport, name, called or pairing.own_name(), right or RIGHTS, only or ("*",)
+                )
+            table = {**table, "gateway": known.host_id}
+        _write_table(path, name, table)
         return GatewayPairing(name, known.host_id, fingerprint(known.key), granted.rights, granted.sessions)
 
     @set_up(
@@ -180,14 +231,81 @@ class MachineOperations(CommandLineOperations):
 
         On a terminal ssh may ask you: for a password, or whether a host key is the right one. The connection then stays for
         a minute, so that other commands use it. No other command asks.
+
+        Of a machine behind a gateway it says whether the gateway and the machine are reached, what this client may there, and which
+        release of tmuxctl is there; of one with ssh besides both.
         """
         from tmuxctl.control.machines import facts
         from tmuxctl.control.machines.addresses import carry_out
 
         entry = machines.find_machine(name)
-        with self._connect(entry) as transport:
-            tested: MachineTested = carry_out(name, lambda: facts.test_machine(entry, transport))
-            return tested
+
+        def test_shell() -> MachineTested:
+            with self._connect(entry) as transport:
+                tested: MachineTested = carry_out(name, lambda: facts.test_machine(entry, transport))
+                return tested
+
+        if entry.gateway is None:
+            return test_shell()
+        load_gateway("carrier")
+        from tmuxctl.surfaces.cli.setup.ways.testing_ways import test_ways
+
+        return test_ways(entry, test_shell if len(entry.ways) > 1 else None)
+
+    @set_up(right="read", examples=("machine key", "machine key --json"))
+    def machine_key(self) -> OwnKey:
+        """Print the fingerprint of this user's key, by which machines behind a gateway know it, and that key.
+
+        `tmuxctl gateway authorize` takes the key on a host. As a host this machine has the same: `tmuxctl gateway key`.
+        """
+        load_gateway("carrier")
+        from tmuxctl.results import OwnKey
+        from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text
+
+        keys = KeyFiles().load()
+        old = None if keys.old is None else fingerprint(keys.old.public)
+        return OwnKey(None, fingerprint(keys.current.public), key_text(keys.current.public), old)
+
+    @set_up(right="kill", examples=("machine rotate-key", "machine rotate-key --forget"))
+    def machine_rotate_key(
+        self,
+        *,
+        forget: Annotated[
+            bool, "remove the old key, though machines that know only that have to be paired again"
+        ] = False,
+    ) -> KeyToldTo:
+        """Make a new key, and tell each machine behind a gateway, in a channel with the old one; then forget the old one.
+
+        Machines that are away are listed, and the old key is kept for them: each is told when it is called next, or by the same
+        command again, which then makes no other key. What this client may there stays.
+        """
+        carrier = load_gateway("carrier")
+        from tmuxctl.results import KeyToldTo, MachineProblem
+        from tmuxctl.sealed.keys import KeyFiles, fingerprint
+        from tmuxctl.sealed.trust import AuthorizedClients, KnownMachines
+
+        files = KeyFiles()
+        keys = files.load()
+        if keys.old is None:
+            keys = files.rotate()
+        told, problems = [], []
+        machines_known, own = KnownMachines(), [one.public for one in keys.all]
+        for known in machines_known.entries():
+            if known.key in own:
+                # this machine itself
+                machines_known.replace_key(known.name, known.key, changed(known, key=keys.current.public))
+                continue
+            try:
+                carrier.ask_about(machines.MachineEntry(known.name, gateway=known.host_id))
+                told.append(known.name)
+            except TmuxctlError as error:
+                problems.append(MachineProblem(known.name, error.reason, error.message, error.hint))
+        # as a host this machine has the same key
+        knowing = files.find_told()
+        if forget or not (problems or any(one.key not in knowing for one in AuthorizedClients().entries())):
+            keys = files.forget_old()
+        old = None if keys.old is None else fingerprint(keys.old.public)
+        return KeyToldTo(fingerprint(keys.current.public), old, tuple(told), tuple(problems))
 
     @set_up(
         right="write",
@@ -283,7 +401,70 @@ def _split(command: str) -> tuple[str, ...]:
         ) from None
 
 
+SHELL_KEYS = ("ssh", "command")
+"""Keys of a machine of which it has one at most."""
+
+
+def _read_table(path: str, name: str) -> Mapping[str, str | Sequence[str]] | None:
+    """What machines.toml has of a machine; None if it has nothing."""
+    return toml_lines.parse(machines.read_machines_file(path) or "", path).get(name)
+
+
+def _taken_by(table: Mapping[str, object]) -> set[str]:
+    """The keys that cannot be added to this table without changing it."""
+    return {*table, *(SHELL_KEYS if any(key in table for key in SHELL_KEYS) else ())}
+
+
+def _merge(
+    before: Mapping[str, str | Sequence[str]], values: Mapping[str, str | Sequence[str]]
+) -> dict[str, str | Sequence[str]]:
+    """What is there with these values; ssh takes the place of a command, and a command that of ssh."""
+    replaced = SHELL_KEYS if any(key in values for key in SHELL_KEYS) else ()
+    return {**{key: value for key, value in before.items() if key not in replaced}, **values}
+
+
+def _write_table(path: str, name: str, values: Mapping[str, str | Sequence[str]]) -> MachineEntry:
+    """Put the table of a machine into machines.toml, in the place of the one that is there."""
+    entry = machines.parse_machine(name, values)
+    text = machines.read_machines_file(path) or ""
+    if name in toml_lines.parse(text, path):
+        text = toml_lines.without_named_table(text, name, path)
+    replace_text(path, toml_lines.with_named_table(text, name, values, path))
+    return entry
+
+
+def _forget_key(name: str) -> bool:
+    """Take a machine out of known_machines; whether it was there."""
+    if not os.path.lexists(os.path.join(config.config_folder(), "known_machines")):
+        return False
+    load_gateway("carrier")
+    from tmuxctl.sealed.trust import KnownMachines
+
+    known = KnownMachines()
+    if known.find(name) is None:
+        return False
+    known.remove(name)
+    return True
+
+
 def _to_line(entry: MachineEntry) -> MachineLine:
+    from tmuxctl.control.machines.ways import find_used
     from tmuxctl.results import MachineLine
 
-    return MachineLine(entry.name, entry.source, entry.ssh, entry.command, entry.tmux, entry.socket, entry.gateway)
+    # the record of a machine with one way says at most that it is this machine
+    used = find_used(entry.name) if entry.gateway else None
+    way = entry.ways[0] if len(entry.ways) == 1 else None
+    when = None
+    if used is not None and (used.way in entry.ways or used.way is Way.LOCAL):
+        way, when = used.way, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(used.used))
+    return MachineLine(
+        entry.name,
+        entry.source,
+        entry.ssh,
+        entry.command,
+        entry.tmux,
+        entry.socket,
+        entry.gateway,
+        way,
+        when,
+    )

@@ -16,12 +16,11 @@ from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, FileName, FolderName, ValueKind, operation, set_up
 from tmuxctl.surfaces.cli.commands.own_command import find_tmuxctl
-from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway
+from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway, read_host_credentials
 from tmuxctl.surfaces.cli.printing.output import flat, note, shown, tell, write
 from tmuxctl.surfaces.cli.setup.managers import notify_manager
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
-from tmuxctl.vocabulary import GatewayRole
 
 if TYPE_CHECKING:
     from tmuxctl.control import Control
@@ -152,7 +151,8 @@ class ServeOperations(CommandLineOperations):
         ] = False,
         gateway: Annotated[
             FileName | None,
-            "connect to a gateway with these credentials of a host, and serve paired clients through it too",
+            "connect to a gateway with these credentials of a host, and serve paired clients through it too (default: "
+            "serve.gateway); none: connect to no gateway",
         ] = None,
         log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
     ) -> None:
@@ -172,7 +172,7 @@ class ServeOperations(CommandLineOperations):
 
         With --gateway it connects outward to a gateway too, and carries out calls of the clients that `tmuxctl gateway pair` let
         in, end-to-end encrypted: each may do what its line in ~/.config/tmuxctl/authorized_clients says. That needs the extra
-        `gateway` too.
+        `gateway` too. With the setting serve.gateway it does so without the option, started as a service too.
 
         While it runs, ls, show, send, keys, screen, wait, ask, exec and status are carried out by a process that is ready, in
         a third of the time; --no-server runs one in its own process.
@@ -199,7 +199,8 @@ class ServeOperations(CommandLineOperations):
         from tmuxctl.surfaces.server import serve as server
 
         beside = {}
-        if gateway is not None:
+        gateway = gateway or config.load().serve_gateway
+        if gateway not in (None, "none"):
             member = self._gateway_host(gateway)
             options, beside = changed(options, parts=(*options.parts, member.listen)), {"beside": member.connect}
         _collect_garbage_as_it_comes()
@@ -208,10 +209,7 @@ class ServeOperations(CommandLineOperations):
 
     def _gateway_host(self, path: str) -> _GatewayHost:
         """What connects to a gateway with the credentials in this file."""
-        carrier = load_gateway("carrier")
-        from tmuxctl.gateway.credentials import read_credentials
-
-        return _GatewayHost(path, carrier.check_role(read_credentials(path), GatewayRole.HOST, path))
+        return _GatewayHost(path, read_host_credentials(path))
 
     def _tell_started(self, addresses: list[str]) -> None:
         """Say where it listens: on standard output, as what else it says is for people; and to a service manager that waits."""
@@ -400,6 +398,8 @@ def check_servable(socket: str) -> None:
     """Raise what would end `tmuxctl serve` without options before it listens: the extra that is not installed, settings that do
     not fit, or that would let strangers in."""
     options = _serve_options(socket)
+    if config.load().serve_gateway is not None:
+        read_host_credentials(None)
     from tmuxctl.surfaces.server.serve import check_options
 
     check_options(options)
