@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from conftest import list_pids, sweep
 from gateway.conftest import Pair
-from gateway.gateway_site import GatewaySite, connect, until
+from gateway.gateway_site import PATIENCE, GatewaySite, connect, until
 from gateway.joined_host import JoinedHost, become_client, command
 from gateway.test_event_order import event_of
 from gateway.test_gateway_connection import relayed
@@ -437,12 +437,12 @@ def test_no_text_of_it_is_at_the_gateway(thathost: JoinedHost, gateway: GatewayS
         until(lambda: any("Secretquestion" in str(one) or "secretname" in str(one) for one in lines()), "not told")
         thathost.command("kill", "secretname")
         until(lambda: any("exited" in str(one) for one in lines()), "not told")
-        seen = []
+        seen, wanted = [], {f"tmc.{thathost.id}.{what}" for what in ("events", "feed", "heartbeat")}
+        while not wanted <= {one.subject for one in seen}:
+            seen.append(everything.next(PATIENCE))
         with suppress(TmuxctlError):
             while True:
                 seen.append(everything.next(0.5))
-    for what in ("events", "feed", "heartbeat"):
-        assert any(one.subject == f"tmc.{thathost.id}.{what}" for one in seen)
     told = [one.subject.encode() + repr(one.headers).encode() + one.data for one in seen]
     stored = [path.read_bytes() for path in Path(gateway.files.folder).rglob("*") if path.is_file()]
     # the spool of the host has only what goes out
