@@ -378,6 +378,9 @@ class RpcTiming(Value):
     cancel_seconds: float = 1.0  # how long a call that is cancelled waits to be told what was done before
     silence_seconds: float = 10.0  # how long nothing is heard from a machine before a call that does not wait ends
     heal_seconds: float = 60.0  # the same for a call that waits without a limit
+    answer_seconds: float = 900.0
+    """How long a machine that is heard may take to answer a call that does not wait, as one that starts a session and waits for it,
+    and how much longer than its own limit one that does."""
     lost_seconds: float = 120.0  # how long a machine goes on reading for a caller that it hears nothing of
     kept_seconds: float = 600.0  # how long a machine keeps the result of a call that changed something
 

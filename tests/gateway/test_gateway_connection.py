@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
+import nats.errors
 import pytest
 from gateway.conftest import Pair
 from gateway.gateway_site import GatewaySite, connect, until
@@ -20,7 +21,7 @@ from tmuxctl.errors import Failed, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import MAX_PAYLOAD, Connection, parse_feed
 from tmuxctl.gateway.credentials import Credentials
-from tmuxctl.gateway.nats_client import GatewayClient
+from tmuxctl.gateway.nats_client import MESSAGE_MOST, GatewayClient
 from tmuxctl.value import changed
 
 PROMISED_SECONDS = 10.0
@@ -271,6 +272,20 @@ def test_a_flood_that_finds_no_room_ends_with_the_connection(pair: Pair):
         with pytest.raises(Unreachable, match="was lost"):
             host.flush()
         host.flush()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [b"MSG a 1 2000000000\r\n", b"HMSG a 1 20 2000000000\r\n", b"MSG " + b"a" * (MESSAGE_MOST + 1)],
+    ids=["message", "headers", "line"],
+)
+def test_a_gateway_cannot_have_this_end_keep_more_than_a_message(told: bytes) -> None:
+    async def feed() -> None:
+        parser = GatewayClient()._ps
+        with pytest.raises(nats.errors.ProtocolError):
+            await parser.parse(told)
+
+    asyncio.run(feed())
 
 
 def test_a_gateway_that_is_not_there_is_looked_for_until_it_is(gateway: GatewaySite):

@@ -25,7 +25,7 @@ from gateway.test_joined import add_spy
 from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import client_credentials_path
-from tmuxctl.gateway.connection import Connection
+from tmuxctl.gateway.connection import CarriedMessage, Connection
 from tmuxctl.gateway.credentials import write_credentials
 from tmuxctl.gateway.events.reading import EventReader
 from tmuxctl.gateway.events.recording import EventRecorder, spool_folder
@@ -437,7 +437,8 @@ def test_no_text_of_it_is_at_the_gateway(thathost: JoinedHost, gateway: GatewayS
         until(lambda: any("Secretquestion" in str(one) or "secretname" in str(one) for one in lines()), "not told")
         thathost.command("kill", "secretname")
         until(lambda: any("exited" in str(one) for one in lines()), "not told")
-        seen, wanted = [], {f"tmc.{thathost.id}.{what}" for what in ("events", "feed", "heartbeat")}
+        seen: list[CarriedMessage] = []
+        wanted = {f"tmc.{thathost.id}.{what}" for what in ("events", "feed", "heartbeat")}
         while not wanted <= {one.subject for one in seen}:
             seen.append(everything.next(PATIENCE))
         with suppress(TmuxctlError):

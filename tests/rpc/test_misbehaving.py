@@ -7,6 +7,7 @@ import os
 import socket
 import threading
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +20,23 @@ from rpc.socket_carrier import Weather, read_records, write_record
 from tmuxctl import results
 from tmuxctl.control import Control
 from tmuxctl.control.machines import remote
-from tmuxctl.errors import Denied, TmuxctlError, Unreachable
+from tmuxctl.errors import Denied, TmuxctlError, Unreachable, Usage
 from tmuxctl.machines import MachineEntry
 from tmuxctl.operations import RIGHTS, invoke, operation
 from tmuxctl.rpc.client import CallClient, Patience
-from tmuxctl.rpc.records import BODY_MOST, VERSION, WINDOW, Carrier, Connect, Header, Receive, RemoteCall, split_body
+from tmuxctl.rpc.records import (
+    BODY_MOST,
+    CALL_VALUES,
+    VERSION,
+    WINDOW,
+    Carrier,
+    Connect,
+    Header,
+    Receive,
+    RemoteCall,
+    parse_call,
+    split_body,
+)
 from tmuxctl.rpc.responder import Responder, ResponderLimits
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
@@ -605,6 +618,50 @@ def test_a_call_that_waits_does_not_wait_for_who_was_never_reached() -> None:
     with pytest.raises(Unreachable):
         client.call(RemoteCall(operation="wait", arguments={}, data={}), {}, Patience(3600.0, True, False, False, ""))
     client.close()
+
+
+def test_a_machine_that_only_says_that_it_has_the_call_is_not_waited_for_without_end() -> None:
+    class Holding:
+        """A carrier to a machine that takes each call, says so again and again, and never answers."""
+
+        def __init__(self, receive: Receive, _lost: Callable[[], None]) -> None:
+            self._receive = receive
+
+        def send(self, header: Header, _body: bytes) -> None:
+            self._receive({"v": VERSION, "type": "taken", "id": header["id"]}, b"")
+
+        def close(self) -> None:
+            """Nothing is open."""
+
+    client = CallClient("far", Holding, timing=QUICK)
+    for changes, reason in ((False, "no_answer"), (True, "outcome_unknown")):
+        patience = Patience(60.0, False, changes, False, "0123", 1.0)
+        with pytest.raises(Unreachable) as ended:
+            client.call(RemoteCall(operation="ls", arguments={}, data={}), {}, patience)
+        assert ended.value.reason == reason
+    client.close()
+
+
+def test_who_calls_takes_no_more_memory_than_a_call_may() -> None:
+    many = b'{"operation":"ls","arguments":{"a":[' + b"{}," * CALL_VALUES + b"0]}}"
+
+    def refused() -> None:
+        with pytest.raises(Usage):
+            parse_call(many)
+
+    assert peak_memory(refused) < len(many) * 4
+    # what stands in a text is no value
+    text = json.dumps({"operation": "send", "arguments": {"text": '[{,"' * CALL_VALUES}}).encode()
+    assert parse_call(text).arguments["text"].startswith("[{,")
+
+
+def peak_memory(call: Callable[[], object]) -> int:
+    """Bytes that a call takes at most at once."""
+    tracemalloc.start()
+    call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak
 
 
 def test_the_time_that_it_takes_to_connect_is_no_silence(

@@ -1,4 +1,5 @@
-"""The client of nats-py with two changes: a connection that is given up is closed at once, and `confirm` is sent behind all else.
+"""The client of nats-py with three changes: a connection that is given up is closed at once, `confirm` is sent behind all else, and
+a message has a limit.
 
 nats-py 2.16 closes a TLS connection in order and waits for the other end to say goodbye. When the network was cut without a
 word that takes asyncio's 30 s, in which nothing is reached again (measured: 39 s from the cut, with pings every 3 s).
@@ -13,6 +14,8 @@ from urllib.parse import ParseResult
 
 from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
 from nats.aio.transport import TcpTransport
+from nats.errors import ProtocolError
+from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
 
 
 class AbortingTransport(TcpTransport):
@@ -57,10 +60,29 @@ class AbortingTransport(TcpTransport):
         """Nothing is waited for."""
 
 
+MESSAGE_MOST = (1 << 20) + (64 << 10)
+"""Bytes of one message that a server may announce, with its headers: what our configuration allows, and some."""
+
+
+class BoundedParser(Parser):
+    """The parser of nats-py, which keeps what belongs to one message however long the server says that it is."""
+
+    async def parse(self, data: bytes = b"") -> None:
+        """Take bytes of the server. nats.errors.ProtocolError where it announces, or sends, more than a message has."""
+        await super().parse(data)
+        announced = self.needed if self.state == AWAITING_MSG_PAYLOAD else 0
+        if max(announced, len(self.buf)) > MESSAGE_MOST:
+            raise ProtocolError("nats: a message that is too long")
+
+
 class GatewayClient(Client):
     """One connection to one server, which ends when it is lost: `Connection` opens the next one."""
 
     _carrying: TcpTransport
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ps = BoundedParser(self)
 
     def make_transport(self, context: ssl.SSLContext) -> TcpTransport:
         """What carries the bytes."""

@@ -22,6 +22,7 @@ from tmuxctl.rpc.encoding import decode_any, decode_error
 from tmuxctl.rpc.records import (
     BODY_MOST,
     RESULT_MOST,
+    RESULT_VALUES,
     VERSION,
     VERSIONS,
     WINDOW,
@@ -43,13 +44,15 @@ from tmuxctl.value import Value
 class Patience(Value):
     """How a call bears that nothing is heard: `seconds` until it ends, or at once where it does not wait (`waits`) and the machine
     cannot be reached; whether it `changes` something, and whether it may be carried out again (`repeatable`), as it does so once by
-    itself. `write_id` is told where its outcome is unknown."""
+    itself. `write_id` is told where its outcome is unknown. `answer_seconds`: how long a machine that is heard may take until it
+    begins to answer, and between two parts of an answer (None: for ever)."""
 
     seconds: float
     waits: bool
     changes: bool
     repeatable: bool
     write_id: str
+    answer_seconds: float | None = None
 
 
 class _Pending:
@@ -136,6 +139,7 @@ class CallClient:
         try:
             kind, value = answer.next()
             if kind == "stream":
+                answer.streams = True
                 stream = _Stream(answer)
                 return Pieces(stream) if isinstance(value, dict) and value.get("pieces") is True else stream
         except Cancelled:
@@ -179,7 +183,7 @@ class CallClient:
         """The error for a call of whose machine nothing is heard any more; the next one makes another carrier."""
         self._drop(self._carrier)
         why = self.broken or Unreachable(
-            f"{self.machine}: no answer within {patience.seconds:g} s",
+            f"{self.machine}: no answer within {time.monotonic() - pending.began:.0f} s",
             reason="no_answer",
             hint="is it switched on, is the network there, and does tmuxctl run there?",
             machine=self.machine,
@@ -354,6 +358,7 @@ class _AnswerReader:
         raw: bool,
     ) -> None:
         self.client, self.pending, self.allowed, self.patience, self.raw = client, pending, allowed, patience, raw
+        self.streams = False
 
     def next(self) -> tuple[str, Any]:
         """The next thing that is told, with its kind; the error that ends the call there is raised."""
@@ -412,7 +417,10 @@ class _AnswerReader:
         """Whether nothing was heard for too long; for a call that does not wait, a machine that is not reached is enough."""
         silent, broken = time.monotonic() - self.pending.heard, self.client.broken
         refused = broken is not None and not (self.patience.waits and isinstance(broken, Unreachable))
-        return silent > self.patience.seconds or refused
+        # one that only says that it has the call
+        longest = self.patience.answer_seconds
+        late = longest is not None and not self.streams and time.monotonic() - self.pending.moved > longest
+        return silent > self.patience.seconds or refused or late
 
     def wake(self) -> None:
         """Have the caller look whether it is cancelled."""
@@ -459,7 +467,7 @@ class _Stream(Iterator[Any]):
 
 def _parse(text: bytes) -> Any:
     try:
-        return parse_json(text, limit=RESULT_MOST, parse_constant=_refuse)
+        return parse_json(text, limit=RESULT_MOST, values=RESULT_VALUES, parse_constant=_refuse)
     except (ValueError, json.JSONDecodeError):
         raise Unreachable(
             "what it answers is no JSON", reason="bad_answer", hint="does a tmuxctl of the same release run there?"

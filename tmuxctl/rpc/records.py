@@ -47,6 +47,9 @@ WINDOW = 32
 CALL_MOST = 24 << 20
 """Bytes of one call: 16 MiB of input as base64, and the rest."""
 
+CALL_VALUES, RESULT_VALUES = 200_000, 1_000_000
+"""Values of JSON in a call, and in what it gives: neither end takes more memory of the other than for these."""
+
 RESULT_MOST = 96 << 20
 """Bytes of one result: 64 MiB of output as base64, and the rest."""
 
@@ -138,7 +141,7 @@ def pack_call(call: RemoteCall) -> bytes:
 def parse_call(text: bytes) -> RemoteCall:
     """The call that `pack_call` made this of; Usage `bad_call` for anything else."""
     try:
-        found = parse_json(text, limit=CALL_MOST, parse_constant=_refuse)
+        found = parse_json(text, limit=CALL_MOST, values=CALL_VALUES, parse_constant=_refuse)
         call = RemoteCall(
             operation=_typed(found["operation"], str),
             arguments=_typed(found["arguments"], dict),

@@ -99,7 +99,8 @@ class RemoteOperations:
         )
         wanted = self._waiting_seconds(operation, arguments, seconds)
         silence = self.timing.silence_seconds
-        patience = Patience(silence + wanted, wanted > 0, changes, own_id, request_id)
+        longest = self._answer_seconds(operation, arguments, wanted)
+        patience = Patience(silence + wanted, wanted > 0, changes, own_id, request_id, longest)
         # what does a repeated write once by itself is asked anew: it may have more to say by now
         call_id = None if own_id or not changes else request_id
         found = self.client.call(remote_call, classes_of(self.service, name), patience, call_id=call_id)
@@ -112,6 +113,13 @@ class RemoteOperations:
             return 0.0
         wanted = float(arguments.get("timeout", self.timing.heal_seconds))
         return min(wanted, self.timing.heal_seconds, self.timing.heal_seconds if left is None else left)
+
+    def _answer_seconds(self, operation: Operation, arguments: Mapping[str, Any], wanted: float) -> float | None:
+        """How long a machine that is heard may take to answer; None for a call that waits for as long as it takes."""
+        given = arguments.get("timeout")
+        if given is None and wanted > 0:
+            return None
+        return self.timing.answer_seconds + float(given or 0.0)
 
 
 def _draw(screen: Screen, forms: Sequence[str], *, keeps_ansi: bool) -> Screen:
