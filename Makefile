@@ -220,7 +220,9 @@ test-teams:
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	TEAM_KILLS=$(KILLS) $(BIN)/python -m pytest $(PYTEST_ARGS) $(TEAMS_TESTS)
 
-test-gateway: $(VENV)/.dev
+test-gateway:
+	@$(SETUP) system $(TEST_NEEDS) ip=iproute2
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(GATEWAY_TESTS)
 
 test-machines:

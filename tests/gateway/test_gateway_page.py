@@ -1,4 +1,5 @@
-"""What docs/gateway.md tells a reader to do, on three machines: each has a home and a tmux of its own, all are on loopback."""
+"""What docs/gateway.md tells a reader to do, on three machines: each has a home and a tmux of its own, and either all are on
+loopback, or each has a network of its own."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pytest
 from conftest import list_pids, sweep
 from gateway.gateway_site import free_ports, until
 from gateway.joined_host import environment_of
+from gateway.three_networks import ADDRESSES, ThreeNetworks
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/gateway.md"
 
@@ -38,12 +40,15 @@ STAYING = ("gateway up", "serve", "gateway pair")
 class Reader:
     """Who follows the page: the machines, by their names, and what goes on at them."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, networks: ThreeNetworks | None) -> None:
+        self.networks = networks
         self.homes = {name: place / name for name in ("gateway", "host", "client")}
         self.environments = {name: environment_of(home) for name, home in self.homes.items()}
         port, websocket, monitor = free_ports(3)
         self.meant = {
-            "--name gateway.example.org": f"--listen 127.0.0.1:{port} --websocket-port {websocket} --monitor-port {monitor}",
+            "--name gateway.example.org": f"--listen 127.0.0.1:{port} --websocket-port {websocket} --monitor-port {monitor}"
+            if networks is None
+            else " ".join(f"--name {there}" for there, _ in ADDRESSES.values()),
             "tmuxctl serve": "tmuxctl serve --listen unix",
             "tmuxctl ": f"{sys.executable} -m tmuxctl ",
         }
@@ -57,7 +62,7 @@ class Reader:
         log = self.homes[machine] / f"{len(list(self.homes[machine].iterdir()))}.log"
         with open(log, "wb") as file:
             process = subprocess.Popen(
-                ["sh", "-c", f"exec {command}"],
+                [*(self.networks.inside(machine) if self.networks else ()), "sh", "-c", f"exec {command}"],
                 cwd=self.homes[machine],
                 env=self.environments[machine],
                 stdin=subprocess.PIPE,
@@ -84,21 +89,34 @@ class Reader:
         copy.chmod(0o600)
 
 
-@pytest.fixture
-def reader(place: Path, needs: Callable[..., None]) -> Iterator[Reader]:
+@pytest.fixture(params=["loopback", "three networks"])
+def reader(request: pytest.FixtureRequest, place: Path, needs: Callable[..., None]) -> Iterator[Reader]:
     needs("tmux", "install")
+    networks = None
+    if request.param == "three networks":
+        try:
+            networks = ThreeNetworks()
+        except OSError as error:
+            pytest.skip(f"no network namespaces: {error}")
     before = list_pids()
-    made = Reader(place)
+    made = Reader(place, networks)
     yield made
     for process in reversed(made.going_on):
         process.terminate()
         process.wait(20)
     for home in made.homes.values():
         sweep(home, before)
+    if networks:
+        networks.close()
 
 
 def test_the_steps_of_the_page(reader: Reader) -> None:
     assert re.findall(r"^\$ (.+)", PAGE.read_text(), re.MULTILINE) == [command for _, command in STEPS]
+    if reader.networks:
+        # not even a refusal comes back from a machine that cannot be reached
+        script = f"import socket; socket.create_connection(('{ADDRESSES['host'][1]}', 22), 2)"
+        words = [*reader.networks.inside("client"), sys.executable, "-c", script]
+        assert "Refused" not in subprocess.run(words, capture_output=True, text=True, check=False).stderr
     told = ""
     for machine, command in STEPS:
         told = reader.type(machine, command)

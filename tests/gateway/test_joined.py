@@ -255,6 +255,11 @@ def test_a_host_that_is_killed_is_unreachable_and_comes_back(thathost: JoinedHos
     assert here.ask("thathost/sh", b"echo again").text == "again"
 
 
+def test_a_host_that_is_away_costs_its_own_row(thathost: JoinedHost) -> None:
+    thathost.end()
+    assert "tmuxctl: thathost: is not connected to the gateway" in command("ls", "--all-machines").stderr
+
+
 def test_a_gateway_that_is_killed_comes_back(thathost: JoinedHost, here: Control, gateway: GatewaySite) -> None:
     here.new("thathost/sh", ("sh",))
     gateway.end(signal.SIGKILL)

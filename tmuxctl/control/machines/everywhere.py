@@ -62,7 +62,8 @@ def _on(machine: Machine, name: str, look: Callable[[Machine], Any]) -> Any:
 
 
 def _to_problem(name: str, error: TmuxctlError) -> MachineProblem:
-    return MachineProblem(name, error.reason, error.message.removeprefix(f"{name}: "), error.hint)
+    message = error.message.removeprefix(f"{name}: ").removeprefix(f"{name} ")
+    return MachineProblem(name, error.reason, message, error.hint)
 
 
 def watch(machine: Machine, look: Callable[[Machine], Iterator[Event]]) -> Iterator[Event]:
