@@ -277,3 +277,12 @@ class ServiceAccess(Value):
         if isinstance(result, Sessions):
             return changed(result, sessions=self.access.select(result.sessions))
         return result
+
+    def check_followed(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
+        """NotFound where a session that a call follows has a name by now that it may not know, or it may know fewer. `arguments`
+        are those that `check` gave."""
+        for parameter in operation.parameters:
+            names = arguments.get(parameter.name) if parameter.kind.target else None
+            for name in _split_names(names):
+                if not still_means(self.access, self.control, str(name)):
+                    raise _not_meant(self.access, name)

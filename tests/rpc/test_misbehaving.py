@@ -18,6 +18,7 @@ from rpc.conftest import QUICK, Host, operations_of
 from rpc.socket_carrier import Weather, read_records, write_record
 
 from tmuxctl import results
+from tmuxctl.access import CallerAccess, ServiceAccess
 from tmuxctl.control import Control
 from tmuxctl.control.machines import remote
 from tmuxctl.errors import Denied, TmuxctlError, Unreachable, Usage
@@ -412,6 +413,9 @@ class Everything:
     def select(self, result: Any) -> Any:
         return result
 
+    def check_followed(self, operation: Any, arguments: Any) -> None:
+        """It may know all."""
+
 
 def call_record(call_id: str, operation: str, **arguments: Any) -> tuple[Header, bytes]:
     body = json.dumps({"operation": operation, "arguments": arguments}).encode()
@@ -565,6 +569,20 @@ def test_a_caller_that_was_removed_is_told_nothing_more(control_here: Control, u
         {"v": VERSION, "type": "more", "id": "a" * 16, "next": 0, "window": 1, "again": True}, b"", again.send
     )
     assert [(header["type"], json.loads(body)["reason"]) for header, body in again.records] == [("failed", "unpaired")]
+    responder.close()
+
+
+def test_a_session_that_is_renamed_is_followed_no_further_by_who_may_not_know_it(control_here: Control) -> None:
+    access = ServiceAccess(CallerAccess(rights=RIGHTS, sessions=("a*",), remote=True), control_here)
+    responder, out = Responder(control_here, access), Recorded()
+    control_here.new("a1", ("sh", "-c", "while read line; do echo got $line; done"))
+    responder.receive(*call_record("a" * 16, "read", session="a1", follow=True), out.send)
+    control_here.send("a1", b"before", wait_text="got before")
+    out.wait_for("item")
+    control_here.rename("a1", "b1")
+    control_here.send("b1", b"behind", wait_text="got behind")
+    assert b"no_session" in out.wait_for("error")[1]
+    assert not any(b"behind" in body for _, body in out.records)
     responder.close()
 
 

@@ -108,6 +108,10 @@ class _ClientAccess:
         """What of a result it may know."""
         return self._access.select(result)
 
+    def check_followed(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
+        """NotFound where it may not know any more what a call goes on to tell."""
+        self._access.check_followed(operation, arguments)
+
 
 class GatewayHost:
     """Carries out the operations of `control` for the clients in `authorized_clients`, until it is closed. `credentials` are those

@@ -12,8 +12,9 @@ import tempfile
 import threading
 import time
 from collections import OrderedDict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, Protocol
 
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
@@ -67,6 +68,9 @@ class CallAccess(Protocol):
 
     def select(self, result: Any) -> Any:
         """What of a result it may know."""
+
+    def check_followed(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
+        """NotFound where it may not know any more what a call with these arguments, as they were checked, goes on to tell."""
 
 
 class ResponderLimits(Value):
@@ -282,9 +286,10 @@ class Responder:
             operation = self._find(call)
             running.changes = operation.meta.right != "read"
             with in_pieces(call.pieces) if call.pieces else _nothing(), _given_files(call) as given:
-                result = self._invoke(running, call, operation, given)
+                arguments = self.access.check(operation, {**call.arguments, **call.data})
+                result = self._invoke(running, call, operation, {**arguments, **given})
                 if isinstance(result, Iterator):
-                    self._stream(running, result)
+                    self._stream(running, result, partial(self.access.check_followed, operation, arguments))
                 else:
                     self._reply(running, "result", encode_any(self.access.select(result)))
         except TmuxctlError as error:
@@ -324,15 +329,14 @@ class Responder:
                 _refuse_addresses(call.arguments.get(parameter.name))
         return operation
 
-    def _invoke(self, running: _Running, call: RemoteCall, operation: Operation, given: Mapping[str, Any]) -> Any:
+    def _invoke(self, running: _Running, call: RemoteCall, operation: Operation, arguments: dict[str, Any]) -> Any:
         rights = [one for one in self.access.rights if call.rights is None or one in call.rights]
-        arguments = self.access.check(operation, {**call.arguments, **call.data})
         known = {parameter.name for parameter in operation.parameters}
-        if not given.keys() <= known:
+        if not arguments.keys() & {SECRET_PARAMETER, INPUT_PARAMETER} <= known:
             raise Usage(f"{operation.spoken} takes no secret or input", reason="bad_parameter", hint="leave it out")
         return self.service.call(
             operation.name,
-            {**arguments, **given},
+            arguments,
             rights=rights,
             request_id=call.request_id,
             timeout=call.seconds,
@@ -340,11 +344,12 @@ class Responder:
             caller=None if call.owner is None else Caller(owner=call.owner),
         )
 
-    def _stream(self, running: _Running, items: Iterator[Any]) -> None:
+    def _stream(self, running: _Running, items: Iterator[Any], check: Callable[[], None]) -> None:
         running.streams = True
         self._reply(running, "stream", {"pieces": isinstance(items, Pieces)})
         try:
             for item in items:
+                check()
                 if not self._reply(running, "item", encode_any(self.access.select(item))):
                     raise Cancelled()
             self._reply(running, "end", None)
