@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -57,7 +57,7 @@ LISTING = ("ls", "profile_ls", "profile_show")
 class CallerAccess(Value):
     """What a caller may. `token` is the name of its token, empty where none is needed. `remote`: it came over TCP. `private`:
     nobody can read along, on a Unix socket or through TLS. `login` is the hash of the browser's login, empty for any other
-    caller."""
+    caller. `kind` is what `token` names: a token, or a client of a gateway."""
 
     token: str = ""
     rights: tuple[str, ...] = RIGHTS
@@ -65,6 +65,7 @@ class CallerAccess(Value):
     remote: bool = False
     private: bool = True
     login: str = ""
+    kind: str = "token"
 
     @property
     def unlimited(self) -> bool:
@@ -91,14 +92,14 @@ class CallerAccess(Value):
     def demand(self, right: str, what: str) -> None:
         """Raise Denied unless the caller has this right."""
         if right not in self.rights:
-            hint = f"this token may: {', '.join(self.rights) or 'nothing'}"
+            hint = f"this {self.kind} may: {', '.join(self.rights) or 'nothing'}"
             raise Denied(f"{what} needs the right to {right}", reason="right", hint=hint)
 
     def demand_all(self, what: str) -> None:
         """Raise Denied unless every session is meant: what is counted over all of them tells of those that are not."""
         if not self.unlimited:
             hint = f"it is for: {', '.join(self.sessions)}"
-            raise Denied(f"{what} reaches sessions that this token is not for", reason="sessions", hint=hint)
+            raise Denied(f"{what} reaches sessions that this {self.kind} is not for", reason="sessions", hint=hint)
 
     def select(self, sessions: Sequence[Session]) -> tuple[Session, ...]:
         """Those of these sessions that the caller may know of."""
@@ -222,11 +223,11 @@ def _is_id(session: str) -> bool:
 def _reaches_beyond(access: CallerAccess, operation: Operation, spreads: Sequence[str]) -> Denied:
     what = " ".join((operation.spoken, *spreads[:1]))
     hint = f"it is for: {', '.join(access.sessions)}"
-    return Denied(f"{what} reaches sessions that this token is not for", reason="sessions", hint=hint)
+    return Denied(f"{what} reaches sessions that this {access.kind} is not for", reason="sessions", hint=hint)
 
 
 def _not_meant(access: CallerAccess, session: object) -> NotFound:
-    hint = f"this token is for: {', '.join(access.sessions)}"
+    hint = f"this {access.kind} is for: {', '.join(access.sessions)}"
     return NotFound(f"no session {ascii(session)[:60]}", reason="no_session", hint=hint)
 
 
@@ -257,11 +258,17 @@ def _refuse_local(access: CallerAccess, operation: Operation, parameter: Paramet
         )
 
 
+Note = Callable[[CallerAccess, str, str, str | None, str], None]
+"""Writes down a call: whose, its id, its operation, its session, and `done` or the reason why not."""
+
+
 class ServiceAccess(Value):
-    """What a caller from another machine may with the operations of a service: `rpc.responder.CallAccess`."""
+    """What a caller from another machine may with the operations of a service: `rpc.responder.CallAccess`. `write_down` is told of
+    calls that changed something, and of those that were denied."""
 
     access: CallerAccess
     control: Control
+    write_down: Note | None = None
 
     @property
     def rights(self) -> tuple[str, ...]:
@@ -286,3 +293,8 @@ class ServiceAccess(Value):
             for name in _split_names(names):
                 if not still_means(self.access, self.control, str(name)):
                     raise _not_meant(self.access, name)
+
+    def note(self, call_id: str, operation: str, session: str | None, result: str) -> None:
+        """Write down a call that changed something, or was denied."""
+        if self.write_down is not None:
+            self.write_down(self.access, call_id, operation, session, result)

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from gateway.gateway_site import GatewaySite, until
@@ -93,8 +94,10 @@ class JoinedHost:
         *words: str,
         code: str | None = None,
         credentials: tuple[str, ...] = ("--credentials", "host.json"),
+        before: Callable[[], None] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """Let the test's own user in: the command here, with the code that this host shows, or another."""
+        """Let the test's own user in: the command here, with the code that this host shows, or another. `before` is
+        called while the host waits."""
         with subprocess.Popen(
             [*TMUXCTL, "gateway", "pair", "tester", *credentials, *words],
             env=self.environment,
@@ -109,6 +112,8 @@ class JoinedHost:
                 line = waiting.stderr.readline()
                 assert line, shown
                 shown += line
+            if before is not None:
+                before()
             done = command("machine", "pair", name, found[2], given=(code or found[1]) + "\n")
             if done.returncode:
                 waiting.kill()

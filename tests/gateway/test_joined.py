@@ -29,9 +29,11 @@ from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import GatewayCarrier, client_credentials_path, read_client_credentials
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.host import GatewayHost, HostLimits, RateLimit
+from tmuxctl.gateway.messages import PAIRING
 from tmuxctl.machines import MachineEntry
 from tmuxctl.rpc.records import Header, RemoteCall, pack_call
-from tmuxctl.sealed.keys import KeyFiles
+from tmuxctl.sealed import pairing
+from tmuxctl.sealed.keys import KeyFiles, make_key_pair
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
 from tmuxctl.timing import TIMING, RpcTiming
 from tmuxctl.value import changed
@@ -136,6 +138,23 @@ def test_rights_and_patterns_are_decided_there(host: JoinedHost) -> None:
     assert result("ls", "thathost/", "--quiet") == "thathost/build-1\n"
 
 
+def test_calls_that_change_something_are_written_down_there(host: JoinedHost) -> None:
+    assert host.pair("thathost", "--right", "read", "--right", "create", "--right", "write").returncode == 0
+    result("new", "thathost/sh", "--", "sh")
+    result("send", "thathost/sh", f"echo {SECRET_TEXT}")
+    result("screen", "thathost/sh")
+    assert command("kill", "thathost/sh").returncode
+    log = (host.home / ".local/state/tmuxctl/serve/audit.log").read_text()
+    rows = [json.loads(line) for line in log.splitlines()]
+    told = [(row["by"], row["operation"], row["session"], row["result"]) for row in rows if row["by"] != "user 0"]
+    assert told == [
+        ("client tester", "new", "sh", "done"),
+        ("client tester", "send", "sh", "done"),
+        ("client tester", "kill", None, "right"),
+    ]
+    assert SECRET_TEXT not in log
+
+
 def test_a_host_that_was_never_paired_with_is_not_reached(host: JoinedHost) -> None:
     assert error_of(command("screen", "thathost/sh", "--json"))[0] == "unreachable"
     Path(client_credentials_path()).with_name("machines.toml").write_text(f'[thathost]\ngateway = "{host.id}"\n')
@@ -185,6 +204,22 @@ def test_a_wrong_code_pairs_nobody(host: JoinedHost) -> None:
     assert "the code was mistyped" in done.stderr
     assert not host.authorized.exists()
     assert KnownMachines().entries() == ()
+
+
+def test_a_code_for_one_client_cannot_be_used_up_by_another(
+    host: JoinedHost, gateway: GatewaySite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = read_client_credentials().id
+    other = gateway.add("client")
+    guess = pairing.PairingClient("111-111-111", make_key_pair(), AuthorizedClient("other", bytes(32)))
+    done = host.pair("thathost", "--client", own, before=lambda: send_guess(other, host.id, guess.first))
+    assert done.returncode == 0, done.stderr
+
+
+def send_guess(credentials: Credentials, host: str, first: bytes) -> None:
+    """Begin a pairing as another client of the gateway; nothing answers it."""
+    with connect(credentials) as made, pytest.raises(TmuxctlError):
+        made.request(host, PAIRING + first, 1.0, handshake=True)
 
 
 def test_pairing_with_what_does_not_wait_for_it(host: JoinedHost, gateway: GatewaySite) -> None:

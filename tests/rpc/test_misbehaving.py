@@ -416,6 +416,9 @@ class Everything:
     def check_followed(self, operation: Any, arguments: Any) -> None:
         """It may know all."""
 
+    def note(self, call_id: str, operation: str, session: str | None, result: str) -> None:
+        """Nothing is written down."""
+
 
 def call_record(call_id: str, operation: str, **arguments: Any) -> tuple[Header, bytes]:
     body = json.dumps({"operation": operation, "arguments": arguments}).encode()

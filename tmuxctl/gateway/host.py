@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import __version__
-from tmuxctl.access import CallerAccess, ServiceAccess
+from tmuxctl.access import CallerAccess, Note, ServiceAccess
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
@@ -84,16 +84,16 @@ class _OpenChannel(Value):
 class _ClientAccess:
     """What the client with this key may, as `authorized_clients` has it at each call: `rpc.responder.CallAccess`."""
 
-    def __init__(self, clients: AuthorizedClients, key: bytes, control: Control) -> None:
-        self._clients, self.key, self._control = clients, key, control
+    def __init__(self, clients: AuthorizedClients, key: bytes, control: Control, write_down: Note | None) -> None:
+        self._clients, self.key, self._control, self._write_down = clients, key, control, write_down
 
     @property
     def _access(self) -> ServiceAccess:
         found = self._clients.find_key(self.key)
         if found is None:
             raise _unpaired_error()
-        access = CallerAccess(found.name, found.rights, found.sessions, remote=True)
-        return ServiceAccess(access, self._control)
+        access = CallerAccess(found.name, found.rights, found.sessions, remote=True, kind="client")
+        return ServiceAccess(access, self._control, self._write_down)
 
     @property
     def rights(self) -> tuple[str, ...]:
@@ -112,10 +112,15 @@ class _ClientAccess:
         """NotFound where it may not know any more what a call goes on to tell."""
         self._access.check_followed(operation, arguments)
 
+    def note(self, call_id: str, operation: str, session: str | None, result: str) -> None:
+        """Write down a call that changed something, or was denied."""
+        self._access.note(call_id, operation, session, result)
+
 
 class GatewayHost:
     """Carries out the operations of `control` for the clients in `authorized_clients`, until it is closed. `credentials` are those
-    of a host. `refused` counts what was dropped, by its reason."""
+    of a host. `write_down` is told of each call that changed something, or was denied. `refused` counts what was dropped, by its
+    reason."""
 
     connection_class: type[Connection] = Connection
 
@@ -124,12 +129,13 @@ class GatewayHost:
         control: Control,
         credentials: Credentials,
         *,
+        write_down: Note | None = None,
         limits: HostLimits = LIMITS,
         timing: GatewayTiming = TIMING.gateway,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._control, self._limits, self._timing, self._clock = control, limits, timing, clock
-        self._own, self._began = credentials.id, time.monotonic()
+        self._own, self._began, self._write_down = credentials.id, time.monotonic(), write_down
         self._clients = AuthorizedClients()
         self._key_files = KeyFiles()
         self._keys, self._keys_stamp = self._key_files.load(), self._key_files.stamp()
@@ -330,7 +336,7 @@ class GatewayHost:
         with self._lock:
             found = self._responders.get(key)
             if found is None:
-                found = Responder(self._control, _ClientAccess(self._clients, key, self._control))
+                found = Responder(self._control, _ClientAccess(self._clients, key, self._control, self._write_down))
                 # this process knows all calls since then, not only since the first of this client
                 found.began = self._began
                 self._responders[key] = found

@@ -27,33 +27,35 @@ def let_client_in(
     sessions: tuple[str, ...],
     show: Callable[[str], None],
     *,
+    client: str | None = None,
     timing: Timing = TIMING,
 ) -> AuthorizedClient:
     """Take one client into `authorized_clients`, as `name`, with these rights and patterns of sessions. `show` is given the code,
-    once a client can use it.
+    once a client can use it; with the id of a `client` no other can, as the gateway vouches for who sends. Usage `bad_id`.
 
     Timeout `no_client` if none has paired within the time of a code; Denied `wrong_code` and others of `sealed.pairing` for a guess
     that was wrong, after which the code is spent; Conflict `exists` for a name that another client has.
     """
     check_machine_name(name)
     check_grant(rights, sessions)
+    sender = subjects.ANY if client is None else subjects.parse_id(client)
     clients = AuthorizedClients()
     code = make_code()
     pairing = PairingHost(code, KeyFiles().load().current, host_id=credentials.id, name=own_name())
     ends = time.monotonic() + timing.sealed.pairing_seconds
     with Connection(credentials, timing.gateway) as connection:
         connection.wait_connected(timing.gateway.reach_seconds)
-        messages = connection.subscribe(subjects.handshake(credentials.id, subjects.ANY))
+        messages = connection.subscribe(subjects.handshake(credentials.id, sender))
         show(code)
         first = _next(messages, ends, lambda one: len(one.data) == 2 + SPAKE_BYTES)
         connection.respond(first, pairing.answer(first.data[1:]))
         third = _next(messages, ends, lambda one: one.subject == first.subject and one.data != first.data)
         wish = pairing.read_client(third.data[1:])
-        client = AuthorizedClient(name, wish.key, rights, sessions)
-        clients.put(client)
+        let_in = AuthorizedClient(name, wish.key, rights, sessions)
+        clients.put(let_in)
         connection.respond(third, pairing.grant(rights, sessions))
         connection.flush()
-    return client
+    return let_in
 
 
 def pair_with(

@@ -72,6 +72,9 @@ class CallAccess(Protocol):
     def check_followed(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
         """NotFound where it may not know any more what a call with these arguments, as they were checked, goes on to tell."""
 
+    def note(self, call_id: str, operation: str, session: str | None, result: str) -> None:
+        """Write down a call that changed something (`done`, or the reason of the error that ended it), or was denied."""
+
 
 class ResponderLimits(Value):
     """How much a caller may take: calls at once; results that are kept for it, by number and bytes, and ids of those that are not
@@ -281,6 +284,7 @@ class Responder:
     def _carry_out(self, running: _Running) -> None:
         text = b"".join(running.received[part] for part in range(running.parts))
         running.received.clear()
+        call: RemoteCall | None = None
         try:
             call = parse_call(text)
             operation = self._find(call)
@@ -290,9 +294,12 @@ class Responder:
                 result = self._invoke(running, call, operation, {**arguments, **given})
                 if isinstance(result, Iterator):
                     self._stream(running, result, partial(self.access.check_followed, operation, arguments))
+                    self._note(running, call, "done")
                 else:
+                    self._note(running, call, "done", getattr(result, "name", None))
                     self._reply(running, "result", encode_any(self.access.select(result)))
         except TmuxctlError as error:
+            self._note(running, call, error.reason, is_denied=isinstance(error, Denied))
             # an error tells of the session, too
             self._reply(running, "error", encode_error(self._find_refusal() or error))
         except Exception as error:
@@ -301,6 +308,18 @@ class Responder:
         finally:
             running.ended = time.monotonic()
             self._push(running)
+
+    def _note(
+        self, running: _Running, call: RemoteCall | None, result: str, name: object = None, *, is_denied: bool = False
+    ) -> None:
+        """Have a call written down, with the session as the caller named it, or as the new one is called."""
+        if call is None or not (running.changes or is_denied):
+            return
+        session = call.arguments.get("session", name)
+        with suppress(TmuxctlError):
+            self.access.note(
+                running.id, call.operation[:64], session[:128] if isinstance(session, str) else None, result
+            )
 
     def _find_refusal(self) -> TmuxctlError | None:
         """Why the caller may be told nothing any more; None while it may call."""

@@ -73,7 +73,11 @@ class AuditLog:
         line = {
             "time": format_time(),
             "request": request,
-            "by": f"token {access.token}" if access.token else "remote" if access.remote else f"user {os.geteuid()}",
+            "by": f"{access.kind} {access.token}"
+            if access.token
+            else "remote"
+            if access.remote
+            else f"user {os.geteuid()}",
             "session": session,
             "operation": operation,
             "result": result,

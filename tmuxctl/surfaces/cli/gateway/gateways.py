@@ -184,6 +184,9 @@ class GatewayOperations(CommandLineOperations):
         credentials: HostFile = None,
         right: Annotated[Words, "what the client may: read, write, create, kill; default: all"] = (),
         only: Annotated[Words, "the sessions that are meant, as a pattern like 'build-*'; default: all"] = (),
+        client: Annotated[
+            str | None, "the id of the client at the gateway, as it has it: no other can use the code, or use it up"
+        ] = None,
     ) -> GatewayPairing:
         """Let one client in, on the host: print a code, and wait until the client has used it.
 
@@ -198,8 +201,8 @@ class GatewayOperations(CommandLineOperations):
         def show(code: str) -> None:
             tell(f"code: {code}\non the client: tmuxctl machine pair NAME {own.id}")
 
-        client = pairing.let_client_in(own, name, right or RIGHTS, only or ("*",), show)
-        return GatewayPairing(client.name, None, fingerprint(client.key), client.rights, client.sessions)
+        let_in = pairing.let_client_in(own, name, right or RIGHTS, only or ("*",), show, client=client)
+        return GatewayPairing(let_in.name, None, fingerprint(let_in.key), let_in.rights, let_in.sessions)
 
     def _give_key(self, make: Callable[[Members], Credentials], out: str | None) -> GatewayKey:
         """Make a key, write its credentials, and have the server take it. What could not be written lets nothing in."""

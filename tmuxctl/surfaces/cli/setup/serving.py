@@ -23,12 +23,14 @@ from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 if TYPE_CHECKING:
+    from tmuxctl.access import CallerAccess
     from tmuxctl.control import Control
     from tmuxctl.gateway.credentials import Credentials
     from tmuxctl.gateway.events.recording import EventRecorder
     from tmuxctl.results import LoginLink, TokenMade, TokenRevoked, TokensKept
     from tmuxctl.surfaces.server.admission.tokens import TokenFiles
     from tmuxctl.surfaces.server.app import Served
+    from tmuxctl.surfaces.server.logs import AuditLog
     from tmuxctl.surfaces.server.serve import ServeOptions
     from tmuxctl.surfaces.server.streams.hub import Change
 
@@ -311,6 +313,7 @@ class _GatewayHost:
     def __init__(self, path: str, credentials: Credentials) -> None:
         self._path, self._credentials = path, credentials
         self._recorder: EventRecorder | None = None
+        self._audit: AuditLog | None = None
 
     @contextmanager
     def connect(self, control: Control) -> Iterator[None]:
@@ -319,7 +322,7 @@ class _GatewayHost:
         host, carrier, recording = (load_gateway(name) for name in ("host", "carrier", "events.recording"))
         with (
             carrier.only_user(self._path),
-            host.GatewayHost(control, self._credentials) as made,
+            host.GatewayHost(control, self._credentials, write_down=self._write_down) as made,
             closing(recording.EventRecorder(made.connection)) as self._recorder,
         ):
             try:
@@ -329,13 +332,19 @@ class _GatewayHost:
             yield
 
     def listen(self, _app: object, served: Served) -> None:
-        """Record the changes that the server sees anyway, while it is connected."""
+        """Record the changes that the server sees anyway, while it is connected, and write calls down where it does."""
 
         def record(change: Change) -> None:
             if self._recorder and not change.gone:
                 self._recorder.record(change.event)
 
         served.hub.listeners.append(record)
+        self._audit = served.audit
+
+    def _write_down(self, access: CallerAccess, call_id: str, operation: str, session: str | None, result: str) -> None:
+        """Note a call of a client where those over HTTP are noted."""
+        if self._audit:
+            self._audit.note(access, call_id, operation, session, result)
 
 
 def _serve_options(
