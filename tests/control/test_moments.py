@@ -6,6 +6,7 @@ import json
 import os
 import re
 import subprocess
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -76,6 +77,8 @@ def test_each_screen_that_was_seen_is_found_again_by_its_cursor(control: Control
     seen.append(settled(control, "sh", "INSERT"))
     control.keys("sh", ("Escape",))
     control.send("sh", b":q!")
+    # an editor that ends drops what was typed ahead
+    assert control.wait("sh", prompt=True).matched
     control.send("sh", b"clear; echo th''ree")
     seen.append(settled(control, "sh", "three"))
     for screen in seen:
@@ -157,6 +160,8 @@ def test_a_time_means_the_nearest_moment_that_is_known_and_says_so(control: Cont
     control.send("t", b"first")
     control.wait("t", text="first")
     marked = control.mark("t", "half way")
+    # a moment is told in thousandths of a second
+    time.sleep(0.01)
     control.send("t", b"second")
     control.wait("t", text="second")
     assert control.screen("t", at="mark:half way").text == "first\nfirst"
