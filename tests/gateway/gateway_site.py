@@ -95,6 +95,10 @@ class GatewaySite:
         except TmuxctlError:
             return False
 
+    def loaded_at(self) -> object:
+        """When the server last read its configuration."""
+        return ask_server(self.files.read_settings().monitor_port, "/varz")["config_load_time"]
+
     def end(self, number: int = signal.SIGTERM) -> None:
         """Send the server a signal that ends it, and wait for that."""
         if self.process:

@@ -253,7 +253,9 @@ def add_spy(gateway: GatewaySite) -> Credentials:
     account["users"].append({"nkey": nkeys.from_seed(seed).public_key.decode()})
     path.write_text(json.dumps(config))
     assert gateway.process
+    before = gateway.loaded_at()
     gateway.process.send_signal(signal.SIGHUP)
+    until(lambda: gateway.loaded_at() != before, "the server does not read its configuration again")
     made = read_client_credentials()
     return changed(made, id="a" * 16, seed=seed.decode())
 
