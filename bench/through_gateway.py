@@ -12,13 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from nats.aio.client import Client
 from nats.aio.msg import Msg
 from place import Place, Row
 
 from tmuxctl.control import Control
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.credentials import Credentials, read_credentials
-from tmuxctl.gateway.nats_client import GatewayClient
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -112,13 +112,13 @@ class _NatsAlone:
         await self._client.publish(subjects.rpc(host, own), b"?" * 300, reply=subjects.reply(host, own, "x"))
         return len(await self._came)
 
-    async def _open(self) -> GatewayClient:
+    async def _open(self) -> Client:
         async def take(message: Msg) -> None:
             self._came.set_result(message.data)
 
         client = await _connect(self._own)
         await client.subscribe(subjects.reply(self._host.id, self._own.id, subjects.ANY), cb=take)
-        await client.confirm(5)
+        await client.flush()
         return client
 
     def __exit__(self, *_error: object) -> None:
@@ -129,9 +129,14 @@ class _NatsAlone:
         self._thread.join()
 
 
-async def _connect(credentials: Credentials) -> GatewayClient:
-    client = GatewayClient()
-    await client.open(credentials.urls[0], credentials.tls_context(), nkeys_seed_str=credentials.seed)
+async def _connect(credentials: Credentials) -> Client:
+    client = Client()
+    await client.connect(
+        credentials.urls[0],
+        tls=credentials.tls_context(),
+        tls_handshake_first=True,
+        nkeys_seed_str=credentials.seed,
+    )
     return client
 
 
@@ -144,7 +149,7 @@ async def answer(path: str) -> None:
         await client.publish(message.reply, b"!" * ANSWER_BYTES)
 
     await client.subscribe(subjects.rpc(credentials.id, subjects.ANY), cb=take)
-    await client.confirm(5)
+    await client.flush()
     print("ready", flush=True)
     await asyncio.Event().wait()
 

@@ -383,6 +383,7 @@ class RpcTiming(Value):
     and how much longer than its own limit one that does."""
     lost_seconds: float = 120.0  # how long a machine goes on reading for a caller that it hears nothing of
     kept_seconds: float = 600.0  # how long a machine keeps the result of a call that changed something
+    idle_seconds: float = 5.0  # how long a thread that has no call any more waits for the next
 
 
 class FleetTiming(Value):

@@ -19,7 +19,7 @@ from nats.aio.transport import TcpTransport
 
 from tmuxctl.errors import Failed, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
-from tmuxctl.gateway.connection import MAX_PAYLOAD, Connection, parse_feed
+from tmuxctl.gateway.connection import MAX_PAYLOAD, CarriedMessage, Connection, parse_feed
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.nats_client import MESSAGE_MOST, GatewayClient
 from tmuxctl.value import changed
@@ -116,6 +116,37 @@ def test_what_is_not_taken_is_bounded_and_counted(pair: Pair):
         few.next(0)
     pair.host.publish(subjects.heartbeat(host), b"new")
     assert few.next(5).data == b"new"
+
+
+def test_messages_of_any_size_come_in_their_order(pair: Pair):
+    """Small ones go out at once, and large ones wait for room in the socket."""
+    host = pair.host.credentials.id
+    messages = pair.client.subscribe(subjects.heartbeat(host), most_messages=10_000, most_bytes=1 << 30)
+    for number in range(600):
+        pair.host.publish(subjects.heartbeat(host), b"%d " % number + b"x" * (0 if number % 7 else 200_000))
+    assert [int(messages.next(20).data.split()[0]) for _ in range(600)] == list(range(600))
+
+
+def test_what_takes_a_message_first_may_fail_and_answer_and_nothing_ends(pair: Pair):
+    host, client = pair.host.credentials.id, pair.client.credentials.id
+    answers = pair.client.subscribe(subjects.output(host, client, "c"), most_bytes=1 << 30)
+
+    def take(message: CarriedMessage) -> bytes | None:
+        if message.data == b"wrong":
+            raise ValueError(message.data)
+        if message.data == b"many":
+            # in the connection's own thread: more than waits to be sent is dropped, and nothing is waited for
+            for _ in range(50):
+                pair.host.publish(subjects.output(host, client, "c"), b"x" * 500_000)
+        return message.data[::-1] or None
+
+    taken = pair.host.subscribe(subjects.rpc(host, subjects.ANY), first=take)
+    for data in (b"", b"wrong", b"many", b"last"):
+        pair.client.publish(subjects.rpc(host, client), data)
+    assert [taken.next(20), taken.next(20)] == [b"ynam", b"tsal"]
+    assert answers.next(20).data
+    pair.host.publish(subjects.output(host, client, "c"), b"end")
+    until(lambda: answers.next(20).data == b"end", "nothing comes any more")
 
 
 def test_what_is_not_followed_any_more_does_not_come(pair: Pair):

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from tmuxctl.config import config_folder
 from tmuxctl.errors import Conflict, Denied, NotFound, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
-from tmuxctl.gateway.connection import Connection, Subscription
+from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
 from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, UNKNOWN_CHANNEL, parse_refusal, silent_error
 from tmuxctl.machines import MachineEntry
@@ -157,12 +157,13 @@ class GatewayCarrier:
             self._connection.wait_connected(timing.reach_seconds)
             self._channel = self._open_channel(KeyFiles().load())
             answers = subjects.output(self._host, self._own, self._channel.id.hex())
-            self._answers = self._connection.subscribe(answers)
+            self._receive = receive
+            self._answers = self._connection.subscribe(answers, first=self._open_record)
         except BaseException:
             self._connection.close()
             raise
         self._reader = threading.Thread(
-            target=self._read, args=(self._answers, receive, lost), name=f"gateway-{entry.name}", daemon=True
+            target=self._follow, args=(self._answers, lost), name=f"gateway-{entry.name}", daemon=True
         )
         self._reader.start()
 
@@ -235,24 +236,25 @@ class GatewayCarrier:
                 ) from None
         raise error
 
-    def _read(self, answers: Subscription, receive: Receive, lost: Callable[[], None]) -> None:
-        while True:
-            try:
-                message = answers.next()
-            except TmuxctlError:
-                lost()
-                return
-            if message.data == UNKNOWN_CHANNEL:
-                lost()
-                return
-            try:
-                record = self._channel.open(message.data)
-            except RecordRefused:
-                continue
-            if record.header.get("type") == HOST_KEY:
-                self._take_host_key(record.body)
-            else:
-                receive(record.header, record.body)
+    def _open_record(self, message: CarriedMessage) -> bytes | None:
+        """Give what a message has to the calls that wait; a new key, and that the channel is over, are left to `_follow`."""
+        if message.data == UNKNOWN_CHANNEL:
+            return message.data
+        try:
+            record = self._channel.open(message.data)
+        except RecordRefused:
+            return None
+        if record.header.get("type") == HOST_KEY:
+            return record.body
+        self._receive(record.header, record.body)
+        return None
+
+    def _follow(self, answers: Subscription[bytes], lost: Callable[[], None]) -> None:
+        """Take what `_open_record` left: keys of the host, until the channel is over."""
+        with suppress(TmuxctlError):
+            while (key := answers.next()) != UNKNOWN_CHANNEL:
+                self._take_host_key(key)
+        lost()
 
     def _take_host_key(self, key: bytes) -> None:
         """Know the host by another key from now on, which it told in a channel that only the known one opens."""

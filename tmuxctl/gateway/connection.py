@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import nats.errors
 from nats.aio.msg import Msg
@@ -28,12 +28,16 @@ from tmuxctl.value import NamedTuple, Value
 from tmuxctl.vocabulary import GatewayRole
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 MAX_PAYLOAD = 1 << 20
 """Bytes of one message: what the server's configuration allows."""
 
 EVENT_BYTES = 64 << 10
 """Bytes of one event: what the stream takes."""
+
+SENDING_MOST = 16
+"""How many messages wait to be sent before `publish` waits, too."""
 
 MOST_MESSAGES, MOST_BYTES = 1024, 16 << 20
 """How much waits in one subscription; what comes beyond that is dropped and counted."""
@@ -69,22 +73,28 @@ class EventBatch(Value):
     pending: int
 
 
-class Subscription:
-    """What comes on a subject, until it is taken; it outlives a lost connection. `dropped` counts what found no room."""
+class Subscription(Generic[T]):
+    """What comes on a subject, until it is taken; it outlives a lost connection. `first` is given each message: what it makes of
+    it can be taken, unless that is None. `dropped` counts what found no room."""
 
     def __init__(
-        self, subject: str, most_messages: int, most_bytes: int, on_close: Callable[[Subscription], None]
+        self,
+        subject: str,
+        most_messages: int,
+        most_bytes: int,
+        on_close: Callable[[Subscription[Any]], None],
+        first: Callable[[CarriedMessage], T | None],
     ) -> None:
-        self.subject = subject
+        self.subject, self.first = subject, first
         self.dropped = 0
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._on_close = on_close
-        self._waiting: deque[CarriedMessage] = deque()
+        self._waiting: deque[tuple[T, int]] = deque()
         self._bytes = 0
         self._error: TmuxctlError | None = None
         self._changed = threading.Condition()
 
-    def next(self, timeout: float | None = None) -> CarriedMessage:
+    def next(self, timeout: float | None = None) -> T:
         """The next message, in order; waits for one, at most for `timeout` seconds.
 
         Raises Timeout, Denied `gateway_permission` where the server does not allow it, Failed `closed` once it is closed.
@@ -95,9 +105,9 @@ class Subscription:
             if not self._waiting:
                 assert self._error
                 raise self._error
-            message = self._waiting.popleft()
-            self._bytes -= len(message.data)
-            return message
+            found, size = self._waiting.popleft()
+            self._bytes -= size
+            return found
 
     def close(self) -> None:
         """Take no more of it."""
@@ -116,13 +126,16 @@ class Subscription:
         return self._error
 
     def put(self, message: CarriedMessage) -> None:
-        """Add what came, or count it as dropped."""
+        """Take what came: add what `first` makes of it, or count it as dropped."""
+        found, size = self.first(message), len(message.data)
+        if found is None:
+            return
         with self._changed:
-            if len(self._waiting) >= self._most_messages or self._bytes + len(message.data) > self._most_bytes:
+            if len(self._waiting) >= self._most_messages or self._bytes + size > self._most_bytes:
                 self.dropped += 1
                 return
-            self._waiting.append(message)
-            self._bytes += len(message.data)
+            self._waiting.append((found, size))
+            self._bytes += size
             self._changed.notify()
 
 
@@ -144,12 +157,14 @@ class Connection:
         self._timing = timing
         self._context = credentials.tls_context()
         self._client: GatewayClient | None = None
-        self._subscriptions: list[Subscription] = []
-        self._followed: dict[Subscription, NatsSubscription] = {}
+        self._subscriptions: list[Subscription[Any]] = []
+        self._followed: dict[Subscription[Any], NatsSubscription] = {}
         self._answers: dict[str, asyncio.Queue[CarriedMessage | TmuxctlError]] = {}
         self._asked: dict[str, str] = {}
         self._denied: deque[Denied] = deque(maxlen=64)
         self._unconfirmed = 0
+        self._room = threading.Semaphore(SENDING_MOST)
+        self._sending: set[asyncio.Task[None]] = set()
         self._changed = threading.Condition()
         self._loop = asyncio.new_event_loop()
         self._stop = asyncio.Event()
@@ -180,8 +195,24 @@ class Connection:
         raise _closed_error()
 
     def publish(self, subject: str, data: bytes, reply: str = "") -> None:
-        """Send at most MAX_PAYLOAD bytes; Usage `too_large` for more. Whether they arrived is known after `flush`."""
-        self._call(self._publish(subject, data, reply))
+        """Have at most MAX_PAYLOAD bytes sent, behind what was published before; Usage `too_large` for more. It comes back before
+        they are, unless much waits to be sent; in the connection's own thread they are dropped then. Whether they arrived is known
+        after `flush`."""
+        most = min(MAX_PAYLOAD, self._ready_client().max_payload)
+        if len(data) > most:
+            raise Usage(f"a message has at most {most} bytes here, not {len(data)}", reason="too_large")
+        if not re.fullmatch(r"[!-~]+", subject):
+            raise Usage(f"{ascii(subject[:60])} cannot be a subject", reason="bad_subject")
+        if threading.current_thread() is self._thread:
+            if not self._room.acquire(blocking=False):
+                return
+        else:
+            while not self._room.acquire(timeout=self._timing.close_seconds):
+                self._ready_client()
+        try:
+            self._loop.call_soon_threadsafe(self._begin_to_send, subject, data, reply)
+        except RuntimeError:
+            raise _closed_error() from None
 
     def flush(self, timeout: float | None = None) -> None:
         """Wait until the server has taken all that was published since the last call. Raises Denied `gateway_permission` if it
@@ -190,11 +221,28 @@ class Connection:
         if self._denied:
             raise self._denied.popleft()
 
+    @overload
     def subscribe(
-        self, subject: str, *, most_messages: int = MOST_MESSAGES, most_bytes: int = MOST_BYTES
-    ) -> Subscription:
-        """Follow a subject, also on every later connection. Denied `gateway_permission` where the server does not allow it."""
-        made = Subscription(subject, most_messages, most_bytes, self._forget)
+        self, subject: str, *, most_messages: int = ..., most_bytes: int = ...
+    ) -> Subscription[CarriedMessage]: ...
+
+    @overload
+    def subscribe(self, subject: str, *, first: Callable[[CarriedMessage], T | None]) -> Subscription[T]: ...
+
+    def subscribe(
+        self,
+        subject: str,
+        *,
+        most_messages: int = MOST_MESSAGES,
+        most_bytes: int = MOST_BYTES,
+        first: Callable[[CarriedMessage], Any] = lambda message: message,
+    ) -> Subscription[Any]:
+        """Follow a subject, also on every later connection. Denied `gateway_permission` where the server does not allow it.
+
+        `first` is called with each message in the connection's own thread, where nothing may be waited for; what it returns can be
+        taken from the subscription.
+        """
+        made = Subscription(subject, most_messages, most_bytes, self._forget, first)
         self._call(self._subscribe(made))
         if made.error:
             self._forget(made)
@@ -280,19 +328,35 @@ class Connection:
             )
         return self._client
 
-    async def _publish(self, subject: str, data: bytes, reply: str, headers: Mapping[str, str] | None = None) -> None:
-        if len(data) > MAX_PAYLOAD:
-            raise Usage(f"a message has at most {MAX_PAYLOAD} bytes, not {len(data)}", reason="too_large")
+    def _begin_to_send(self, subject: str, data: bytes, reply: str) -> None:
+        client = self._client
+        if client is not None and not self._sending and client.publish_now(subject, data, reply):
+            self._unconfirmed = self._unconfirmed or self.opened
+            self._room.release()
+            return
+        task = self._loop.create_task(self._send_in_turn(subject, data, reply))
+        # the loop itself keeps none
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
+
+    async def _send_in_turn(self, subject: str, data: bytes, reply: str) -> None:
+        try:
+            await self._send(subject, data, reply)
+        except TmuxctlError:
+            # for `flush` to tell
+            self._unconfirmed = -1
+        finally:
+            self._room.release()
+
+    async def _send(self, subject: str, data: bytes, reply: str, headers: Mapping[str, str] | None = None) -> None:
         client = self._ready_client()
         self._unconfirmed = self._unconfirmed or self.opened
         try:
             await client.publish(subject, data, reply=reply, headers=dict(headers) if headers else None)
-        except nats.errors.ConnectionClosedError:
-            raise _lost_error() from None
         except nats.errors.MaxPayloadError:
             raise Usage(f"the gateway takes no message of {len(data)} bytes", reason="too_large") from None
-        except nats.errors.BadSubjectError:
-            raise Usage(f"{ascii(subject[:60])} cannot be a subject", reason="bad_subject") from None
+        except nats.errors.Error:
+            raise _lost_error() from None
 
     async def _flush(self, seconds: float) -> None:
         client = self._ready_client()
@@ -304,7 +368,7 @@ class Connection:
         except (nats.errors.Error, asyncio.CancelledError):
             raise _lost_error() from None
 
-    async def _subscribe(self, made: Subscription) -> None:
+    async def _subscribe(self, made: Subscription[Any]) -> None:
         self._subscriptions.append(made)
         if self._client is not None:
             # on the next connection otherwise
@@ -312,13 +376,10 @@ class Connection:
                 await self._follow(self._client, made)
                 await self._client.confirm(self._timing.flush_seconds)
 
-    async def _follow(self, client: GatewayClient, made: Subscription) -> None:
-        async def take(message: Msg) -> None:
-            made.put(_to_message(message))
+    async def _follow(self, client: GatewayClient, made: Subscription[Any]) -> None:
+        self._followed[made] = await client.follow(made.subject, lambda message: made.put(_to_message(message)))
 
-        self._followed[made] = await client.subscribe(made.subject, cb=take)
-
-    def _forget(self, gone: Subscription) -> None:
+    def _forget(self, gone: Subscription[Any]) -> None:
         async def forget() -> None:
             if gone in self._subscriptions:
                 self._subscriptions.remove(gone)
@@ -341,7 +402,7 @@ class Connection:
     ) -> CarriedMessage:
         queue = self._expect(token, subject, 1)
         try:
-            await self._publish(subject, data, reply, headers)
+            await self._send(subject, data, reply, headers)
             return await _take(queue, timeout, f"no reply on {subject}")
         finally:
             self._expect_no_more(token)
@@ -370,7 +431,7 @@ class Connection:
         queue = self._expect(token, subjects.READ, most + 1)
         events: list[StoredEvent] = []
         try:
-            await self._publish(subjects.READ, wanted, inbox)
+            await self._send(subjects.READ, wanted, inbox)
             while True:
                 message = await _take(queue, self._timing.store_seconds, "the gateway's stream does not answer")
                 status = message.headers.get("Status")
@@ -466,7 +527,7 @@ class Connection:
         if self.credentials.role is GatewayRole.CLIENT:
             await client.subscribe(subjects.reply(subjects.ANY, own, subjects.ANY), cb=take)
         await client.confirm(self._timing.connect_seconds)
-        followed: set[Subscription] = set()
+        followed: set[Subscription[Any]] = set()
         # others may be added meanwhile
         while missing := [made for made in self._subscriptions if made not in followed]:
             for made in missing:

@@ -14,7 +14,8 @@ import time
 import traceback
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tmuxctl import __version__
 from tmuxctl.access import CallerAccess, Note, ServiceAccess
@@ -22,11 +23,11 @@ from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, PAIRING, UNKNOWN_CHANNEL, pack_refusal
-from tmuxctl.rpc.records import VERSION, Header
+from tmuxctl.rpc.records import VERSION, Header, Send
 from tmuxctl.rpc.responder import Responder
 from tmuxctl.sealed.handshake import HostHandshake
 from tmuxctl.sealed.keys import KEY_BYTES, KeyFiles
-from tmuxctl.sealed.records import HEADER_BYTES, ID_BYTES, Channel
+from tmuxctl.sealed.records import HEADER_BYTES, ID_BYTES, Channel, OpenedRecord
 from tmuxctl.sealed.trust import AuthorizedClients
 from tmuxctl.timing import TIMING, GatewayTiming
 from tmuxctl.value import Value, changed
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from tmuxctl.control import Control
     from tmuxctl.gateway.credentials import Credentials
     from tmuxctl.operations import Operation
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 class HostLimits(Value):
@@ -79,6 +83,14 @@ class _OpenChannel(Value):
     key: bytes
     began: float
     new_key: bytes | None = None
+
+
+class _TakenRecord(Value):
+    """A record of a client, its channel, and how the client is answered."""
+
+    record: OpenedRecord
+    found: _OpenChannel
+    send: Send
 
 
 class _ClientAccess:
@@ -154,13 +166,11 @@ class GatewayHost:
         self._rates: OrderedDict[str, RateLimit] = OrderedDict()
         self._lock = threading.Lock()
         self.connection = self.connection_class(credentials, timing)
-        any_client = subjects.ANY
-        for name, subject, take in (
-            ("handshakes", subjects.handshake(self._own, any_client), self._take_handshake),
-            ("records", subjects.rpc(self._own, any_client), self._take_record),
-        ):
-            messages = self.connection.subscribe(subject)
-            threading.Thread(target=self._follow, args=(messages, take), name=f"gateway {name}", daemon=True).start()
+        handshakes = self.connection.subscribe(subjects.handshake(self._own, subjects.ANY))
+        self._start_to_follow("handshakes", handshakes, self._take_handshake)
+        open_record = partial(self._take_safely, self._open_record)
+        records = self.connection.subscribe(subjects.rpc(self._own, subjects.ANY), first=open_record)
+        self._start_to_follow("records", records, self._take_record)
 
     def __enter__(self) -> GatewayHost:
         return self
@@ -177,18 +187,22 @@ class GatewayHost:
             responder.close()
         self.connection.close()
 
-    def _follow(self, messages: Subscription, take: Callable[[CarriedMessage], None]) -> None:
+    def _start_to_follow(self, name: str, messages: Subscription[T], take: Callable[[T], None]) -> None:
+        threading.Thread(target=self._follow, args=(messages, take), name=f"gateway {name}", daemon=True).start()
+
+    def _follow(self, messages: Subscription[T], take: Callable[[T], None]) -> None:
         """Take what comes on a subject, until the connection is closed. No message ends it."""
         try:
             while True:
-                self._take_safely(messages.next(), take)
+                self._take_safely(take, messages.next())
         except TmuxctlError as error:
             if error.reason != "closed":
                 sys.stderr.write(f"tmuxctl: {error.message}\n")
 
-    def _take_safely(self, message: CarriedMessage, take: Callable[[CarriedMessage], None]) -> None:
+    def _take_safely(self, take: Callable[[T], R | None], message: T) -> R | None:
+        """What `take` makes of a message; None where it fails, which is counted."""
         try:
-            take(message)
+            return take(message)
         except TmuxctlError as error:
             self.refused[error.reason or "error"] += 1
         except Exception:
@@ -196,6 +210,7 @@ class GatewayHost:
             if self.refused["internal"] == 1:
                 # a bug; the first tells enough, and whoever sends more could fill a disk
                 traceback.print_exc()
+        return None
 
     # handshakes
 
@@ -256,11 +271,12 @@ class GatewayHost:
 
     # records
 
-    def _take_record(self, message: CarriedMessage) -> None:
+    def _open_record(self, message: CarriedMessage) -> _TakenRecord | None:
+        """Begin with the call that a message has; any other record is left to `_take_record`."""
         client, channel_id = _client_of(message), message.data[1 : 1 + ID_BYTES]
         if len(message.data) < HEADER_BYTES:
             self.refused["malformed"] += 1
-            return
+            return None
         with self._lock:
             found = self._channels.get(channel_id)
         output = subjects.output(self._own, client, channel_id.hex())
@@ -268,7 +284,7 @@ class GatewayHost:
             self.refused["other_channel"] += 1
             if self._unknown_rate.take():
                 self.connection.publish(output, UNKNOWN_CHANNEL)
-            return
+            return None
         try:
             record = found.channel.open(message.data)
         except Denied as error:
@@ -278,12 +294,22 @@ class GatewayHost:
             raise
         with self._lock:
             if channel_id in self._channels:
-                self._channels[channel_id] = changed(found, new_key=None)
+                if found.new_key is not None:
+                    self._channels[channel_id] = changed(found, new_key=None)
                 self._channels.move_to_end(channel_id)
 
         def send(header: Header, body: bytes) -> None:
             self.connection.publish(output, found.channel.seal(header, body))
 
+        if found.new_key is None and self._keys.old is None:
+            responder = self._find_responder(found.key)
+            if responder.is_new(record.header):
+                responder.receive(record.header, record.body, send)
+                return None
+        return _TakenRecord(record, found, send)
+
+    def _take_record(self, taken: _TakenRecord) -> None:
+        record, found, send = taken.record, taken.found, taken.send
         if found.new_key is not None:
             send({"v": VERSION, "type": HOST_KEY}, found.new_key)
         elif self._keys.old is not None and found.key not in self._told:

@@ -1,5 +1,5 @@
-"""The client of nats-py with three changes: a connection that is given up is closed at once, `confirm` is sent behind all else, and
-a message has a limit.
+"""The client of nats-py with four changes: a connection that is given up is closed at once, `confirm` is sent behind all else, a
+message has a limit, and where nothing waits a message goes out and comes in at once, not through a queue and another task.
 
 nats-py 2.16 closes a TLS connection in order and waits for the other end to say goodbye. When the network was cut without a
 word that takes asyncio's 30 s, in which nothing is reached again (measured: 39 s from the cut, with pings every 3 s).
@@ -9,13 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import ParseResult
 
 from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
+from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 from nats.aio.transport import TcpTransport
 from nats.errors import ProtocolError
+from nats.protocol.command import pub_cmd
 from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
+
+Take = Callable[[Msg], None]
 
 
 class AbortingTransport(TcpTransport):
@@ -44,6 +50,11 @@ class AbortingTransport(TcpTransport):
         """Send several pieces of bytes, unless the connection was given up."""
         if not self.aborted:
             super().writelines(payload)  # type: ignore[no-untyped-call]
+
+    @property
+    def has_sent_all(self) -> bool:
+        """Whether nothing waits for room in the socket."""
+        return self._io_writer is not None and not self._io_writer.transport.get_write_buffer_size()
 
     async def drain(self) -> None:
         """Wait until there is room for more; never for a connection that was given up."""
@@ -83,6 +94,8 @@ class GatewayClient(Client):
     def __init__(self) -> None:
         super().__init__()
         self._ps = BoundedParser(self)
+        self._takers: dict[int, Take] = {}
+        """What takes the messages of a subscription, by its number."""
 
     def make_transport(self, context: ssl.SSLContext) -> TcpTransport:
         """What carries the bytes."""
@@ -103,6 +116,38 @@ class GatewayClient(Client):
         """
         await self._flush_pending(force_flush=True)
         await self.flush(timeout=seconds)  # type: ignore[arg-type]
+
+    async def follow(self, subject: str, take: Take) -> Subscription:
+        """Subscribe. `take` is given each message in the loop's thread: one without headers as soon as it is read, others through
+        nats-py's queue. An error of `take` is told as nats-py tells those of a callback."""
+
+        async def take_later(message: Msg) -> None:
+            take(message)
+
+        # the number that `subscribe` gives before it waits
+        self._takers[self._sid + 1] = take
+        return await self.subscribe(subject, cb=take_later)
+
+    def publish_now(self, subject: str, data: bytes, reply: str) -> bool:
+        """Send a message if nothing else waits to be sent; whether it was. What it is given is not looked at."""
+        carrying = self._carrying
+        if self._pending or not self.is_connected or not isinstance(carrying, AbortingTransport):
+            return False
+        if not carrying.has_sent_all:
+            return False
+        carrying.write(pub_cmd(subject, reply, data))
+        return True
+
+    async def _process_msg(self, sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+        """A message was read."""
+        take = self._takers.get(sid)
+        if take is None or headers or sid not in self._subs:
+            await super()._process_msg(sid, subject, reply, data, headers)
+            return
+        try:
+            take(self._build_message(sid, subject, reply, data, None))
+        except Exception as error:
+            await self._error_cb(error)
 
     def abort(self) -> None:
         """Drop the connection at once."""

@@ -99,7 +99,9 @@ def _ask(connection: Connection, host: str, message: bytes, seconds: float) -> b
         raise Unreachable(error.message, reason="host_offline", hint=hint) from None
 
 
-def _next(messages: Subscription, ends: float, fits: Callable[[CarriedMessage], bool]) -> CarriedMessage:
+def _next(
+    messages: Subscription[CarriedMessage], ends: float, fits: Callable[[CarriedMessage], bool]
+) -> CarriedMessage:
     """The next message of a pairing that fits; Timeout `no_client` if none comes."""
     while True:
         try:

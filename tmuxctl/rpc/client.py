@@ -119,7 +119,7 @@ class CallClient:
         self._was_reached = False
         self._connecting, self._lock = threading.Lock(), threading.Lock()
         self._pending: dict[str, _Pending] = {}
-        self._beating = False
+        self._beating, self._called = False, 0.0
 
     def call(
         self, call: RemoteCall, allowed: Mapping[str, type[Value]], patience: Patience, *, call_id: str | None = None
@@ -236,16 +236,17 @@ class CallClient:
         with pending.changed:
             pending.heard = time.monotonic()
             again = pending.next == 0 and (pending.repeatable or (never_came and not pending.taken))
-        if again:
-            self._send_call(pending)
-        else:
+            if again:
+                # at the next beat
+                pending.taken, pending.beat = False, 0.0
+        if not again:
             # it runs anew there, and knows nothing of what was before
             pending.fail(Unreachable("the tmuxctl there was started anew", reason="restarted", hint="repeat it"))
 
     def _begin(self, pending: _Pending, patience: Patience) -> None:
         pending.repeatable = patience.repeatable or not patience.changes
         with self._lock:
-            self._pending[pending.id] = pending
+            self._pending[pending.id], self._called = pending, pending.began
             start, self._beating = not self._beating, True
         if start:
             threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
@@ -290,7 +291,7 @@ class CallClient:
             time.sleep(self.timing.gap_seconds)
             with self._lock:
                 found = list(self._pending.values())
-                if not found:
+                if not found and time.monotonic() - self._called > self.timing.idle_seconds:
                     self._beating = False
                     return
             now = time.monotonic()

@@ -37,6 +37,7 @@ from tmuxctl.rpc.records import (
     parse_call,
     split_body,
 )
+from tmuxctl.rpc.workers import Workers
 from tmuxctl.timing import TIMING, RpcTiming
 from tmuxctl.value import Value
 
@@ -157,9 +158,12 @@ class Responder:
         self.service, self.access, self.limits, self.timing = service, access, limits, timing
         self.began = time.monotonic()
         self._calls: OrderedDict[str, _Running] = OrderedDict()
+        self._under_way: set[str] = set()
         self._forgotten: OrderedDict[str, None] = OrderedDict()
         """Calls that were carried out or given up, of which no more is known."""
         self._lock = threading.Lock()
+        self._tidied = 0.0
+        self._workers = Workers("calls", timing.idle_seconds)
 
     def receive(self, header: Header, body: bytes, send: Send) -> None:
         """Take a record of the caller; what answers it goes through `send`, from any thread. One that makes no
@@ -177,11 +181,24 @@ class Responder:
             elif header.get("type") == "cancel":
                 self._cancel(call_id)
 
+    def is_new(self, header: Header) -> bool:
+        """Whether a record has a whole call that begins with it: then `receive` waits for nothing, and sends nothing."""
+        with suppress(ValueError):
+            return (
+                header.get("type") == "call"
+                and header.get("parts") == 1
+                and (call_id := id_of(header)) not in self._calls
+                and call_id not in self._forgotten
+                and not self._may_be_known_to_another(call_id, header)
+            )
+        return False
+
     def close(self) -> None:
         """Cancel what is under way, and forget what is kept."""
         with self._lock:
             calls = list(self._calls.values())
             self._calls.clear()
+            self._under_way.clear()
         for call in calls:
             call.cancelled.set()
             with call.changed:
@@ -194,7 +211,8 @@ class Responder:
         part, window = number_of(header, "part", parts), number_of(header, "window")
         if len(body) > BODY_MOST:
             raise ValueError("a body that is too long")
-        self._tidy()
+        if time.monotonic() - self._tidied > self.timing.beat_seconds:
+            self._tidy()
         if self._may_be_known_to_another(call_id, header):
             self._send_unknown(call_id, send)
             return
@@ -202,7 +220,7 @@ class Responder:
             if call_id in self._forgotten:
                 call = None
             elif (call := self._calls.get(call_id)) is None:
-                if sum(one.ended is None for one in self._calls.values()) >= self.limits.calls:
+                if len(self._under_way) >= self.limits.calls:
                     busy = Conflict(
                         f"{self.limits.calls} calls are under way there",
                         reason="busy",
@@ -211,6 +229,7 @@ class Responder:
                     self._send_error(call_id, send, busy)
                     return
                 call = self._calls[call_id] = _Running(call_id, parts, header.get("digest"))
+                self._under_way.add(call_id)
         if call is None:
             self._send_error(call_id, send, _lost_result_error())
             return
@@ -231,7 +250,7 @@ class Responder:
         call.received[part] = body
         if len(call.received) == parts and self._claim(call):
             call.acknowledge(0, window, again=False)
-            threading.Thread(target=self._carry_out, args=(call,), name=f"call-{call_id[:8]}", daemon=True).start()
+            self._workers.start(partial(self._carry_out, call))
         elif (
             sum(sum(map(len, one.received.values())) for one in list(self._calls.values())) > self.limits.waiting_bytes
         ):
@@ -308,6 +327,9 @@ class Responder:
         finally:
             running.ended = time.monotonic()
             self._push(running)
+            with self._lock:
+                self._under_way.discard(running.id)
+            self._tidy()
 
     def _note(
         self, running: _Running, call: RemoteCall | None, result: str, name: object = None, *, is_denied: bool = False
@@ -420,6 +442,7 @@ class Responder:
     def _tidy(self) -> None:
         """Forget results that are old, or too many; have reading end for a caller that is not heard of any more."""
         now = time.monotonic()
+        self._tidied = now
         with self._lock:
             calls = list(self._calls.values())
         for call in calls:
@@ -444,6 +467,7 @@ class Responder:
     def _forget(self, call: _Running) -> None:
         with self._lock:
             self._calls.pop(call.id, None)
+            self._under_way.discard(call.id)
             if call.is_whole and call.changes:
                 self._remember(call.id)
 

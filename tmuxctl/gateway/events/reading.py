@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from tmuxctl.errors import Denied, Timeout, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import find_known, read_client_credentials
-from tmuxctl.gateway.connection import MOST_MESSAGES, Connection, StoredEvent, Subscription
+from tmuxctl.gateway.connection import MOST_MESSAGES, CarriedMessage, Connection, StoredEvent, Subscription
 from tmuxctl.gateway.events.stored import EventContent, EventPlace, parse_content, unpack_event
 from tmuxctl.machines import MachineEntry
 from tmuxctl.model import parse_seconds
@@ -199,7 +199,7 @@ class _Heart:
 
     def __init__(self, connection: Connection, host: str, machine: str, timing: GatewayTiming) -> None:
         self._connection, self._machine, self._timing = connection, machine, timing
-        self._beats: Subscription = connection.subscribe(subjects.heartbeat(host))
+        self._beats = connection.subscribe(subjects.heartbeat(host))
         self._heard, self._opened, self._silent = time.monotonic(), 0, False
 
     def look(self) -> Iterator[MachineEvent]:
@@ -217,7 +217,7 @@ class _Heart:
             yield MachineEvent(kind="silent", machine=self._machine, time=_ago(0.0))
 
 
-def _drain(messages: Subscription, seconds: float) -> bool:
+def _drain(messages: Subscription[CarriedMessage], seconds: float) -> bool:
     """Whether anything came; waits so many seconds for it. What waits is taken."""
     came = False
     with suppress(Timeout):
