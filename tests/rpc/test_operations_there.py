@@ -40,7 +40,7 @@ def test_each_operation_gives_there_what_it_gives_here(far: Control) -> None:
         control = far
         found: list[Any] = [
             control.new(name, ("sh",), tag=("a",)),
-            control.send(name, b"echo one", wait_text="^one$", screen=True),
+            control.send(name, b"echo one", wait_text=r"^one\n\$ ", screen=True),
             control.ask(name, b"echo two"),
             control.exec(name, ("printf", "a\\377b")),
             # its prompt comes before or after it has ended
@@ -52,7 +52,7 @@ def test_each_operation_gives_there_what_it_gives_here(far: Control) -> None:
             control.screen(name, scrollback=5),
             control.read(name),
             control.log(name, tail=3, raw=True),
-            control.batch(name, [{"send": "echo three"}, {"wait": {"text": "^three$"}}, {"screen": {}}]),
+            control.batch(name, [{"send": "echo three"}, {"wait": {"text": r"^three\n\$ "}}, {"screen": {}}]),
             control.mark(name, "here"),
             control.tag(name, ("b",), remove=("a",)),
             control.resize(name, "100x30"),
