@@ -11,6 +11,7 @@ import pickle
 import socket
 import sys
 import threading
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,8 +45,9 @@ def serve(responder: Responder, connection: socket.socket) -> None:
     def send(header: Header, body: bytes) -> None:
         write_record(connection, lock, header, body)
 
+    connected = time.monotonic()
     with suppress(OSError, ValueError), connection:
-        read_records(connection, lambda header, body: responder.receive(header, body, send))
+        read_records(connection, lambda header, body: responder.receive(header, body, send, connected=connected))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import random
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -43,6 +44,7 @@ class SocketCarrier:
         except OSError as error:
             self.connection.close()
             raise Unreachable(f"{path}: {error.strerror}", reason="refused", hint="start it") from None
+        self.connected = time.monotonic()
         threading.Thread(target=self._read, args=(receive, lost), daemon=True).start()
 
     def _read(self, receive: Receive, lost: Callable[[], None]) -> None:
@@ -118,7 +120,7 @@ class Weather:
 
 class _Disturbed:
     def __init__(self, weather: Weather, inner: SocketCarrier) -> None:
-        self.weather, self.inner = weather, inner
+        self.weather, self.inner, self.connected = weather, inner, inner.connected
 
     def send(self, header: Header, body: bytes) -> None:
         self.weather.carry("out", self.inner.send, header, body)

@@ -35,6 +35,7 @@ from tmuxctl.rpc.records import (
     Header,
     Receive,
     RemoteCall,
+    Send,
     parse_call,
     split_body,
 )
@@ -427,6 +428,11 @@ def call_record(call_id: str, operation: str, **arguments: Any) -> tuple[Header,
     return header, body
 
 
+def receive(responder: Responder, header: Header, body: bytes, send: Send) -> None:
+    """Take a record through a carrier that was connected just now."""
+    responder.receive(header, body, send, connected=time.monotonic())
+
+
 @pytest.fixture
 def control_here(place: Path, needs: Callable[..., None]) -> Iterator[Control]:
     needs("tmux")
@@ -448,10 +454,10 @@ def test_records_that_make_no_sense_are_dropped(control_here: Control) -> None:
         {**header, "age": float("nan")},
         {**header, "type": "dance"},
     ):
-        responder.receive(wrong, body, out.send)
-    responder.receive(header, b"a" * (BODY_MOST + 1), out.send)
+        receive(responder, wrong, body, out.send)
+    receive(responder, header, b"a" * (BODY_MOST + 1), out.send)
     assert out.records == []
-    responder.receive(header, body, out.send)
+    receive(responder, header, body, out.send)
     assert json.loads(out.wait_for("result")[1])["class"] == "Sessions"
     responder.close()
 
@@ -476,12 +482,12 @@ class Counting:
 def test_of_a_stream_no_more_is_made_than_its_caller_has_room_for(until: Callable[..., Any]) -> None:
     service, out = Counting(), Recorded()
     responder = Responder(service, Everything())
-    responder.receive(*call_record("a" * 16, "count"), out.send)
+    receive(responder, *call_record("a" * 16, "count"), out.send)
     until(lambda: len(out.records) == WINDOW)
     # it goes on as far as its caller says
     for number in (WINDOW // 2, WINDOW, 2 * WINDOW):
         more = {"v": VERSION, "type": "more", "id": "a" * 16, "next": number, "window": number + WINDOW, "again": False}
-        responder.receive(more, b"", out.send)
+        receive(responder, more, b"", out.send)
         until(lambda number=number: sum("number" in header for header, _ in out.records) == number + WINDOW)
         assert service.made <= number + WINDOW + 1
     responder.close()
@@ -492,7 +498,7 @@ def test_of_a_stream_no_more_is_made_than_its_caller_has_room_for(until: Callabl
 )
 def test_a_call_that_cannot_be_read_is_told(control_here: Control, body: bytes) -> None:
     responder, out = Responder(control_here, Everything()), Recorded()
-    responder.receive(call_record("a" * 16, "ls")[0], body, out.send)
+    receive(responder, call_record("a" * 16, "ls")[0], body, out.send)
     assert json.loads(out.wait_for("error")[1])["reason"] == "bad_call"
     responder.close()
 
@@ -500,7 +506,7 @@ def test_a_call_that_cannot_be_read_is_told(control_here: Control, body: bytes) 
 def test_a_record_of_another_version_is_told_what_is_understood(control_here: Control) -> None:
     responder, out = Responder(control_here, Everything()), Recorded()
     header, body = call_record("a" * 16, "ls")
-    responder.receive({**header, "v": 99}, body, out.send)
+    receive(responder, {**header, "v": 99}, body, out.send)
     error = json.loads(out.wait_for("failed")[1])
     assert error["reason"] == "other_version"
     assert "99" in error["message"]
@@ -511,10 +517,10 @@ def test_no_more_calls_than_may_be_are_under_way(control_here: Control) -> None:
     control_here.new("sh", ("sh",))
     out = Recorded()
     for number in range(3):
-        responder.receive(*call_record(f"{number}" * 16, "wait", session="sh", text="never"), out.send)
+        receive(responder, *call_record(f"{number}" * 16, "wait", session="sh", text="never"), out.send)
     header, body = out.wait_for("failed")
     assert (header["id"], json.loads(body)["reason"]) == ("2" * 16, "busy")
-    responder.receive({"v": VERSION, "type": "cancel", "id": "0" * 16}, b"", out.send)
+    receive(responder, {"v": VERSION, "type": "cancel", "id": "0" * 16}, b"", out.send)
     assert json.loads(out.wait_for("error")[1])["reason"] == "cancelled"
     responder.close()
 
@@ -524,19 +530,19 @@ def test_what_is_not_kept_any_more_is_told_and_not_done_again(control_here: Cont
     control_here.new("sh", ("sh",))
     record = call_record("a" * 16, "tag", session="sh", tags=["x"])
     first = Recorded()
-    responder.receive(*record, first.send)
+    receive(responder, *record, first.send)
     first.wait_for("result")
-    responder.receive({"v": VERSION, "type": "more", "id": "a" * 16, "next": 1, "window": 1}, b"", first.send)
+    receive(responder, {"v": VERSION, "type": "more", "id": "a" * 16, "next": 1, "window": 1}, b"", first.send)
     for number in range(3):
         other = Recorded()
-        responder.receive(*call_record(f"{number}" * 16, "ls"), other.send)
+        receive(responder, *call_record(f"{number}" * 16, "ls"), other.send)
         other.wait_for("result")
-        responder.receive(
-            {"v": VERSION, "type": "more", "id": f"{number}" * 16, "next": 1, "window": 1}, b"", other.send
+        receive(
+            responder, {"v": VERSION, "type": "more", "id": f"{number}" * 16, "next": 1, "window": 1}, b"", other.send
         )
     control_here.tag("sh", remove=("x",))
     again = Recorded()
-    responder.receive(*record, again.send)
+    receive(responder, *record, again.send)
     assert json.loads(again.wait_for("failed")[1])["reason"] == "outcome_unknown"
     assert control_here.show("sh").tags == ()
     responder.close()
@@ -559,17 +565,20 @@ def test_a_caller_that_was_removed_is_told_nothing_more(control_here: Control, u
     access, out = Removed(), Recorded()
     responder = Responder(control_here, access)
     control_here.new("sh", ("sh",))
-    responder.receive(*call_record("a" * 16, "show", session="sh"), out.send)
+    receive(responder, *call_record("a" * 16, "show", session="sh"), out.send)
     out.wait_for("result")
-    responder.receive(*call_record("b" * 16, "wait", session="sh", text="never"), out.send)
+    receive(responder, *call_record("b" * 16, "wait", session="sh", text="never"), out.send)
     until(lambda: len(responder._calls) == 2)
     access.over = True
     control_here.kill(("sh",), signal="KILL")
     header, body = out.wait_for("error")
     assert (header["id"], json.loads(body)["reason"]) == ("b" * 16, "unpaired")
     again = Recorded()
-    responder.receive(
-        {"v": VERSION, "type": "more", "id": "a" * 16, "next": 0, "window": 1, "again": True}, b"", again.send
+    receive(
+        responder,
+        {"v": VERSION, "type": "more", "id": "a" * 16, "next": 0, "window": 1, "again": True},
+        b"",
+        again.send,
     )
     assert [(header["type"], json.loads(body)["reason"]) for header, body in again.records] == [("failed", "unpaired")]
     responder.close()
@@ -579,7 +588,7 @@ def test_a_session_that_is_renamed_is_followed_no_further_by_who_may_not_know_it
     access = ServiceAccess(CallerAccess(rights=RIGHTS, sessions=("a*",), remote=True), control_here)
     responder, out = Responder(control_here, access), Recorded()
     control_here.new("a1", ("sh", "-c", "while read line; do echo got $line; done"))
-    responder.receive(*call_record("a" * 16, "read", session="a1", follow=True), out.send)
+    receive(responder, *call_record("a" * 16, "read", session="a1", follow=True), out.send)
     control_here.send("a1", b"before", wait_text="got before")
     out.wait_for("item")
     control_here.rename("a1", "b1")
@@ -593,11 +602,11 @@ def test_results_are_not_kept_for_who_asks_for_them_again_and_again(control_here
     responder = Responder(control_here, Everything(), limits=ResponderLimits(kept=2))
     for number in range(8):
         out = Recorded()
-        responder.receive(*call_record(f"{number}" * 16, "ls"), out.send)
+        receive(responder, *call_record(f"{number}" * 16, "ls"), out.send)
         out.wait_for("result")
         for before in range(number + 1):
             more = {"v": VERSION, "type": "more", "id": f"{before}" * 16, "next": 0, "window": 1, "again": True}
-            responder.receive(more, b"", out.send)
+            receive(responder, more, b"", out.send)
     assert len(responder._calls) <= 2 * 2 + 1
     responder.close()
 
@@ -606,11 +615,11 @@ def test_a_call_of_which_a_part_was_lost_makes_room_again(control_here: Control,
     timing = changed(TIMING.rpc, lost_seconds=0.1)
     responder = Responder(control_here, Everything(), limits=ResponderLimits(calls=1), timing=timing)
     header, body = call_record("a" * 16, "ls")
-    responder.receive({**header, "parts": 2}, body, Recorded().send)
+    receive(responder, {**header, "parts": 2}, body, Recorded().send)
 
     def ask() -> bool:
         out = Recorded()
-        responder.receive(*call_record("b" * 16, "ls"), out.send)
+        receive(responder, *call_record("b" * 16, "ls"), out.send)
         return "failed" not in {header["type"] for header, _ in out.records}
 
     assert not ask()
@@ -646,7 +655,7 @@ def test_a_machine_that_only_says_that_it_has_the_call_is_not_waited_for_without
         """A carrier to a machine that takes each call, says so again and again, and never answers."""
 
         def __init__(self, receive: Receive, _lost: Callable[[], None]) -> None:
-            self._receive = receive
+            self._receive, self.connected = receive, time.monotonic()
 
         def send(self, header: Header, _body: bytes) -> None:
             self._receive({"v": VERSION, "type": "taken", "id": header["id"]}, b"")
@@ -707,8 +716,8 @@ def test_the_time_that_it_takes_to_connect_is_no_silence(
 
 def test_a_cancel_that_comes_before_its_call_counts(control_here: Control) -> None:
     responder, out = Responder(control_here, Everything()), Recorded()
-    responder.receive({"v": VERSION, "type": "cancel", "id": "a" * 16}, b"", out.send)
-    responder.receive(*call_record("a" * 16, "new", name="sh", command=["sh"]), out.send)
+    receive(responder, {"v": VERSION, "type": "cancel", "id": "a" * 16}, b"", out.send)
+    receive(responder, *call_record("a" * 16, "new", name="sh", command=["sh"]), out.send)
     out.wait_for("failed")
     assert control_here.ls().sessions == ()
 

@@ -156,6 +156,7 @@ class GatewayCarrier:
         try:
             self._connection.wait_connected(timing.reach_seconds)
             self._channel = self._open_channel(KeyFiles().load())
+            self.connected = time.monotonic()
             answers = subjects.output(self._host, self._own, self._channel.id.hex())
             self._receive = receive
             self._answers = self._connection.subscribe(answers, first=self._open_record)
@@ -258,10 +259,11 @@ class GatewayCarrier:
 
     def _take_host_key(self, key: bytes) -> None:
         """Know the host by another key from now on, which it told in a channel that only the known one opens."""
-        if len(key) != KEY_BYTES:
+        if len(key) != KEY_BYTES or key == self._known.key:
             return
+        before, self._known = self._known, changed(self._known, key=key)
         try:
-            KnownMachines().replace_key(self._machine, self._known.key, changed(self._known, key=key))
+            KnownMachines().replace_key(self._machine, before.key, self._known)
         except NotFound:
             # another process was told the same
             return

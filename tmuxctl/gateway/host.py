@@ -75,14 +75,14 @@ class RateLimit:
 
 
 class _OpenChannel(Value):
-    """A channel, and whose it is: the id of the client at the gateway, and its static key; `new_key` is this host's, which the
-    client has to be told as it knows the one before."""
+    """A channel, and whose it is: the id of the client at the gateway, and its static key; and the key of this host with which the
+    client opened it."""
 
     channel: Channel
     client: str
     key: bytes
     began: float
-    new_key: bytes | None = None
+    host_key: bytes
 
 
 class _TakenRecord(Value):
@@ -230,12 +230,11 @@ class GatewayHost:
             if reply is not None:
                 self.connection.respond(message, reply)
             raise
-        now, own_key = self._clock(), self._keys.current.public
-        new_key = None if accepted.host_key == own_key else own_key
+        now = self._clock()
         with self._lock:
             self._drop_channels(accepted.client_key, now)
             self._channels[accepted.channel.id] = _OpenChannel(
-                accepted.channel, client, accepted.client_key, now, new_key
+                accepted.channel, client, accepted.client_key, now, accepted.host_key
             )
         self.connection.respond(message, accepted.reply)
 
@@ -294,27 +293,22 @@ class GatewayHost:
             raise
         with self._lock:
             if channel_id in self._channels:
-                if found.new_key is not None:
-                    self._channels[channel_id] = changed(found, new_key=None)
                 self._channels.move_to_end(channel_id)
 
         def send(header: Header, body: bytes) -> None:
             self.connection.publish(output, found.channel.seal(header, body))
 
-        if found.new_key is None and self._keys.old is None:
+        if self._keys.old is None:
             responder = self._find_responder(found.key)
-            if responder.is_new(record.header):
-                responder.receive(record.header, record.body, send)
+            if responder.is_new(record.header, found.began):
+                responder.receive(record.header, record.body, send, connected=found.began)
                 return None
         return _TakenRecord(record, found, send)
 
     def _take_record(self, taken: _TakenRecord) -> None:
         record, found, send = taken.record, taken.found, taken.send
-        if found.new_key is not None:
-            send({"v": VERSION, "type": HOST_KEY}, found.new_key)
-        elif self._keys.old is not None and found.key not in self._told:
-            self._told.add(found.key)
-            self._key_files.note_told(found.key)
+        if self._keys.old is not None:
+            self._tell_key(found, send)
         kind = record.header.get("type")
         if kind == CLIENT_KEY:
             self._change_client_key(found.key, record.body)
@@ -322,7 +316,15 @@ class GatewayHost:
         elif kind == ABOUT:
             send(self._tell_about(found.key), b"")
         else:
-            self._find_responder(found.key).receive(record.header, record.body, send)
+            self._find_responder(found.key).receive(record.header, record.body, send, connected=found.began)
+
+    def _tell_key(self, found: _OpenChannel, send: Send) -> None:
+        """Tell a client this host's new key, with each record of it, as that may get lost: until it opens a channel with it."""
+        if found.host_key != self._keys.current.public:
+            send({"v": VERSION, "type": HOST_KEY}, self._keys.current.public)
+        elif found.key not in self._told:
+            self._told.add(found.key)
+            self._key_files.note_told(found.key)
 
     def _change_client_key(self, old: bytes, new: bytes) -> None:
         """Know a client by its new key from now on, which it told in a channel with the old one. What it may, and its calls under

@@ -131,7 +131,7 @@ class CallClient:
         where nothing is heard (`no_answer`, `outcome_unknown`, or why the machine cannot be reached), and `bad_answer` for an
         answer that makes no sense.
         """
-        raw = bool(call.arguments.get("raw")) or call.pieces == "data"
+        raw = bool(call.arguments.get("raw"))
         pending = _Pending(call_id or os.urandom(8).hex(), list(split_body(pack_call(call))), call.digest)
         answer = _AnswerReader(self, pending, allowed, patience, raw)
         self._begin(pending, patience)
@@ -263,6 +263,9 @@ class CallClient:
 
     def _send_call(self, pending: _Pending) -> None:
         for part, body in enumerate(pending.parts):
+            carrier = self._find_carrier()
+            if carrier is None:
+                return
             header = {
                 "v": VERSION,
                 "type": "call",
@@ -272,10 +275,11 @@ class CallClient:
                 "window": pending.window,
                 "digest": pending.digest,
                 "repeatable": pending.repeatable,
-                "age": 0.0 if pending.sent is None else round(time.monotonic() - pending.sent, 3),
+                # whatever is sent through a carrier comes to the process that it was connected to, or to none
+                "age": 0.0 if pending.sent is None else max(0.0, carrier.connected - pending.sent),
             }
             sent = time.monotonic()
-            if not self._try_send(header, body):
+            if not self._send(carrier, header, body):
                 return
             pending.sent = pending.sent or sent
 
@@ -325,17 +329,24 @@ class CallClient:
             self._carrier, self.broken, self._was_reached = carrier, None, True
             return carrier
 
-    def _try_send(self, header: Header, body: bytes = b"", *, reconnect: bool = True) -> bool:
-        carrier = self._carrier
-        if carrier is None and not reconnect:
-            return False
+    def _try_send(self, header: Header, *, reconnect: bool = True) -> None:
+        carrier = self._find_carrier() if reconnect else self._carrier
+        if carrier is not None:
+            self._send(carrier, header)
+
+    def _find_carrier(self) -> Carrier | None:
+        """The carrier, which is made unless there is one; None where that does not work."""
         try:
-            carrier = carrier or self._reach()
+            return self._carrier or self._reach()
+        except (TmuxctlError, OSError):
+            return None
+
+    def _send(self, carrier: Carrier, header: Header, body: bytes = b"") -> bool:
+        try:
             carrier.send(header, body)
             return True
         except (TmuxctlError, OSError):
-            if carrier is not None:
-                self._drop(carrier)
+            self._drop(carrier)
             return False
 
     def _drop(self, carrier: Carrier | None) -> None:

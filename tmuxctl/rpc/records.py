@@ -63,7 +63,12 @@ Send = Callable[[Header, bytes], None]
 
 
 class Carrier(Protocol):
-    """What brings records to one machine, and its records here. It may lose, repeat and reorder them."""
+    """What brings records to one machine, and its records here. It may lose, repeat, delay and reorder them.
+
+    `connected` is when it was connected, in seconds of time.monotonic: what it brings comes to the process that was there then.
+    """
+
+    connected: float
 
     def send(self, header: Header, body: bytes) -> None:
         """Send a record, from any thread. Raises TmuxctlError or OSError where that is no use any more: then it is closed, and

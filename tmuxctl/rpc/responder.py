@@ -165,9 +165,9 @@ class Responder:
         self._tidied = 0.0
         self._workers = Workers("calls", timing.idle_seconds)
 
-    def receive(self, header: Header, body: bytes, send: Send) -> None:
-        """Take a record of the caller; what answers it goes through `send`, from any thread. One that makes no
-        sense is dropped."""
+    def receive(self, header: Header, body: bytes, send: Send, *, connected: float) -> None:
+        """Take a record of the caller; what answers it goes through `send`, from any thread. `connected` is when the carrier that
+        brings it was connected, in seconds of time.monotonic. One that makes no sense is dropped."""
         with suppress(ValueError):
             call_id = id_of(header)
             if header.get("v") not in VERSIONS:
@@ -175,13 +175,13 @@ class Responder:
             elif header.get("type") in ("call", "more") and (refusal := self._find_refusal()):
                 self._send_error(call_id, send, refusal)
             elif header.get("type") == "call":
-                self._take_part(call_id, header, body, send)
+                self._take_part(call_id, header, body, send, connected)
             elif header.get("type") == "more":
                 self._go_on(call_id, header, send)
             elif header.get("type") == "cancel":
                 self._cancel(call_id)
 
-    def is_new(self, header: Header) -> bool:
+    def is_new(self, header: Header, connected: float) -> bool:
         """Whether a record has a whole call that begins with it: then `receive` waits for nothing, and sends nothing."""
         with suppress(ValueError):
             return (
@@ -189,7 +189,7 @@ class Responder:
                 and header.get("parts") == 1
                 and (call_id := id_of(header)) not in self._calls
                 and call_id not in self._forgotten
-                and not self._may_be_known_to_another(call_id, header)
+                and not self._may_be_known_to_another(call_id, header, connected)
             )
         return False
 
@@ -206,14 +206,14 @@ class Responder:
 
     # records that come
 
-    def _take_part(self, call_id: str, header: Header, body: bytes, send: Send) -> None:
+    def _take_part(self, call_id: str, header: Header, body: bytes, send: Send, connected: float) -> None:
         parts = number_of(header, "parts", CALL_MOST // BODY_MOST + 2)
         part, window = number_of(header, "part", parts), number_of(header, "window")
         if len(body) > BODY_MOST:
             raise ValueError("a body that is too long")
         if time.monotonic() - self._tidied > self.timing.beat_seconds:
             self._tidy()
-        if self._may_be_known_to_another(call_id, header):
+        if self._may_be_known_to_another(call_id, header, connected):
             self._send_unknown(call_id, send)
             return
         with self._lock:
@@ -256,13 +256,17 @@ class Responder:
         ):
             self._forget(call)
 
-    def _may_be_known_to_another(self, call_id: str, header: Header) -> bool:
-        """Whether a process before this one may have begun with the call, which would then be carried out twice."""
+    def _may_be_known_to_another(self, call_id: str, header: Header, connected: float) -> bool:
+        """Whether a process before this one may have begun with the call, which would then be carried out twice.
+
+        `age` is how long before its carrier was connected the caller sent it first. That is told of a fixed moment, as whatever
+        carries the record may keep it back for as long as it likes.
+        """
         age = header.get("age")
         if isinstance(age, bool) or not isinstance(age, (int, float)) or not age >= 0:
             raise ValueError("no age")
         known = call_id in self._calls or header.get("repeatable") is True
-        return not known and age > time.monotonic() - self.began
+        return not known and age > connected - self.began
 
     def _send_unknown(self, call_id: str, send: Send) -> None:
         seconds = round(time.monotonic() - self.began, 3)
