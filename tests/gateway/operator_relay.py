@@ -1,5 +1,5 @@
-"""A gateway's operator who sits between its server and those who connect: a relay with the gateway's own key, which hands every message
-of NATS to a test before it goes on, and sends what the test makes of it."""
+"""A gateway's operator who sits between its server and those who connect: a relay with the gateway's own key, which hands every
+message of NATS to a test before it goes on, and sends what the test makes of it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tmuxctl.value import changed
 
 
 class Relayed(NamedTuple):
-    """A message on its way: `up` to the server, with its subject, the subscription it is for (down only), where a reply is wanted, its
-    headers as they are sent, and its data; it goes on after `delay` seconds."""
+    """A message on its way: `up` to the server, with its subject, the subscription it is for (down only), where a reply is wanted,
+    its headers as they are sent, and its data; it goes on after `delay` seconds."""
 
     up: bool
     subject: str
