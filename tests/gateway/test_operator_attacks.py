@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import list_pids, sweep
 from gateway.gateway_site import GatewaySite, connect, until
-from gateway.joined_host import JoinedHost, become_client, command
+from gateway.joined_host import JoinedHost, become_client, command, remove_pairing
 from gateway.lying_host import WORD
 from gateway.operator_relay import OperatorRelay, Relayed, pass_on
 
@@ -112,7 +112,17 @@ def test_headers_that_make_no_sense_end_the_connection_and_print_nothing(
     assert not caplog.records
 
 
-@pytest.mark.parametrize("words", [("screen",), ("log",), ("read", "--since", "0"), ("ask",)])
+def test_two_pairings_at_a_time_do_not_spoil_each_other(thathost: JoinedHost) -> None:
+    second: list[subprocess.CompletedProcess[str]] = []
+    remove_pairing("thathost")
+    words = ("gateway", "pair", "second", "--credentials", "host.json")
+    done = thathost.pair("thathost", before=lambda: second.append(thathost.command(*words)))
+    assert done.returncode == 0, done.stderr
+    assert second[0].returncode == 4, second
+    assert "another `tmuxctl gateway pair` waits" in second[0].stderr
+
+
+@pytest.mark.parametrize("words", [("screen",), ("log",), ("read",), ("ask",)])
 def test_what_a_lying_host_shows_does_not_steer_the_terminal(thathost: JoinedHost, words: tuple[str, ...]) -> None:
     thathost.end()
     thathost.start((sys.executable, str(Path(__file__).with_name("lying_host.py"))))
