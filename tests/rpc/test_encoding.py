@@ -6,6 +6,7 @@ import copy
 import json
 import types
 from collections.abc import Mapping
+from datetime import datetime
 from enum import Enum
 from typing import Any, Union, get_args, get_origin
 
@@ -19,6 +20,7 @@ from tmuxctl.model import Session, Status
 from tmuxctl.operations import Cancelled, list_names, read_result, to_json
 from tmuxctl.results import Answer, Batch, BatchStep, CursorPosition, Output, Screen, Written
 from tmuxctl.rpc.encoding import (
+    TIMES,
     classes_of,
     decode,
     decode_any,
@@ -34,6 +36,7 @@ OPERATIONS = list_names(Control)
 
 TEXT = st.text(st.characters(min_codepoint=0x20, exclude_categories=("Cc", "Cs")), max_size=8)
 NAME = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_-]{0,20}", fullmatch=True)
+MOMENT = st.datetimes(min_value=datetime(1970, 1, 1)).map(lambda one: f"{one.isoformat(timespec='milliseconds')}Z")
 PLAIN = st.recursive(
     st.none() | st.booleans() | st.integers() | TEXT,
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
@@ -49,6 +52,8 @@ def instances(kind: Any, name: str = "") -> st.SearchStrategy[Any]:
         return PLAIN | instances(Written)
     if kind is float:
         return st.floats(allow_nan=False, allow_infinity=False)
+    if kind is str and name in TIMES:
+        return MOMENT
     if kind in simple:
         return simple[kind]
     if origin in (Union, types.UnionType):
@@ -143,12 +148,32 @@ LIES = {
     "lines are no lines": {**SCREEN, "scrollback": "text"},
 }
 
+NO_TIMES = [
+    "",
+    "now",
+    "-1",
+    "2026-11-27",
+    "2026-13-01T00:00:00Z",
+    "2026-11-27T15:00:00",
+    "2026-11-27T15:00:00Z\n",
+    "٢" * 4 + "-11-27T15:00:00Z",
+]
+
 
 @pytest.mark.parametrize("lie", LIES)
 def test_what_does_not_fit_is_told_as_a_bad_answer(lie: str) -> None:
     with pytest.raises(Unreachable) as caught:
         decode(Screen, LIES[lie])
     assert caught.value.reason == "bad_answer"
+
+
+@pytest.mark.parametrize("field", ["created", "active"])
+@pytest.mark.parametrize("text", NO_TIMES)
+def test_a_time_is_one(field: str, text: str) -> None:
+    sent = encode(Session("sh", "1234", created="2026-11-27T15:00:00Z"))
+    assert decode(Session, sent).created
+    with pytest.raises(Unreachable):
+        decode(Session, {**sent, field: text})
 
 
 def test_the_screen_that_the_lies_begin_with_is_one() -> None:

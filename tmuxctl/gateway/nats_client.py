@@ -79,8 +79,14 @@ class BoundedParser(Parser):
     """The parser of nats-py, which keeps what belongs to one message however long the server says that it is."""
 
     async def parse(self, data: bytes = b"") -> None:
-        """Take bytes of the server. nats.errors.ProtocolError where it announces, or sends, more than a message has."""
-        await super().parse(data)
+        """Take bytes of the server. nats.errors.ProtocolError where they make no sense, or announce more than a message has."""
+        try:
+            await super().parse(data)
+        except (ProtocolError, OSError):
+            raise
+        except Exception as error:
+            # nats-py prints a traceback, and reads no more of the connection without closing it
+            raise ProtocolError("nats: a message that makes no sense") from error
         announced = self.needed if self.state == AWAITING_MSG_PAYLOAD else 0
         if max(announced, len(self.buf)) > MESSAGE_MOST:
             raise ProtocolError("nats: a message that is too long")

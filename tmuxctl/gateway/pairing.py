@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
-from tmuxctl.errors import Denied, Timeout, TmuxctlError, Unreachable
+from tmuxctl.errors import Conflict, Denied, Timeout, TmuxctlError, Unreachable
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
 from tmuxctl.gateway.credentials import Credentials
@@ -16,6 +18,7 @@ from tmuxctl.machines import check_machine_name
 from tmuxctl.sealed.keys import KeyFiles
 from tmuxctl.sealed.pairing import SPAKE_BYTES, PairingClient, PairingHost, make_code
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines, check_grant
+from tmuxctl.state_files import take_lock
 from tmuxctl.timing import TIMING, Timing
 from tmuxctl.value import changed
 
@@ -34,7 +37,8 @@ def let_client_in(
     once a client can use it; with the id of a `client` no other can, as the gateway vouches for who sends. Usage `bad_id`.
 
     Timeout `no_client` if none has paired within the time of a code; Denied `wrong_code` and others of `sealed.pairing` for a guess
-    that was wrong, after which the code is spent; Conflict `exists` for a name that another client has.
+    that was wrong, after which the code is spent; Conflict `exists` for a name that another client has, `busy` while another
+    pairing waits for its client: each would take what is meant for the other, and spoil both codes.
     """
     check_machine_name(name)
     check_grant(rights, sessions)
@@ -43,7 +47,7 @@ def let_client_in(
     code = make_code()
     pairing = PairingHost(code, KeyFiles().load().current, host_id=credentials.id, name=own_name())
     ends = time.monotonic() + timing.sealed.pairing_seconds
-    with Connection(credentials, timing.gateway) as connection:
+    with _only_pairing(), Connection(credentials, timing.gateway) as connection:
         connection.wait_connected(timing.gateway.reach_seconds)
         messages = connection.subscribe(subjects.handshake(credentials.id, sender))
         show(code)
@@ -56,6 +60,19 @@ def let_client_in(
         connection.respond(third, pairing.grant(rights, sessions))
         connection.flush()
     return let_in
+
+
+@contextmanager
+def _only_pairing() -> Iterator[None]:
+    """Keep other processes of this user from letting a client in meanwhile; Conflict `busy`."""
+    path = os.path.join(KeyFiles().folder, "pairing.lock")
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    hint = "wait until its client has paired, or end it there by Ctrl-C"
+    try:
+        take_lock(handle, 0.0, lambda: Conflict("another `tmuxctl gateway pair` waits", reason="busy", hint=hint))
+        yield
+    finally:
+        os.close(handle)
 
 
 def pair_with(

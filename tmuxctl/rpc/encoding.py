@@ -40,6 +40,14 @@ RAW_ONLY = frozenset({"data"})
 DRAWN = frozenset({"html", "svg"})
 """Documents that are never taken from another machine: a browser would take what is in them for ours. They are drawn here."""
 
+TIMES = frozenset({"created", "active", "time"})
+"""Fields that hold a time, which readers calculate with."""
+
+TIME = re.compile(
+    r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3])(:[0-5][0-9]){2}(\.[0-9]{1,6})?(Z|\+00:00)"
+)
+"""A time in UTC, as ISO 8601 has it."""
+
 STYLES = re.compile(r"(\x1b\[[0-9;:]*m)")
 """Colours and attributes (ECMA-48, SGR): what coloured text has of control sequences."""
 
@@ -267,6 +275,8 @@ class _Decoder:
     def _text(self, kind: Any, data: Any, name: str) -> str:
         if not isinstance(data, str):
             raise _bad(f"{name} is no text")
+        if name in TIMES and not TIME.fullmatch(data):
+            raise _bad(f"{name} is no time")
         if name == "ansi":
             parts = enumerate(STYLES.split(data))
             return "".join(part if number % 2 else CONTROLS.sub("", part) for number, part in parts)

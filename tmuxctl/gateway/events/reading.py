@@ -26,6 +26,9 @@ from tmuxctl.sealed.sealing import open_event
 from tmuxctl.timing import TIMING, GatewayTiming
 from tmuxctl.value import changed
 
+MOST_READ = 20_000
+"""Stored events that are read at once: twice what a gateway keeps of a host. One that has more makes them up."""
+
 MOST_CHAINS = 1024
 """Chains whose positions are known at a time; the host has at most 256 at a time."""
 
@@ -100,10 +103,16 @@ class EventReader:
         self._connection.close()
 
     def read(self) -> Iterator[MachineEvent]:
-        """What is stored now. Unreachable where the stream does not answer."""
+        """What is stored now. Unreachable where the stream does not answer, or does not end."""
+        left = MOST_READ
         while True:
             began = self._next
             batch = self._connection.read_events(began, host=self._host)
+            # a batch is full unless it is the last
+            left -= max(len(batch.events), 64)
+            if left < 0:
+                hint = "it makes events up, or belongs to another release: tmuxctl --version where the gateway is"
+                raise Unreachable("the gateway's stream has no end", reason="bad_stream", hint=hint)
             for stored in batch.events:
                 if stored.sequence >= self._next:
                     yield from self._tell(stored)

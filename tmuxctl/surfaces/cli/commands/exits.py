@@ -118,7 +118,8 @@ _OWN: Mapping[str, Mapping[str, str]] = {
     "gateway up": {"1": "nats-server is missing, or does not take the configuration or the store", "2": "",
         "4": "it is running, or another command changes it", "any other": "that of nats-server"},
     "gateway pair": {"0": "the client was let in", "2": "", "3": "there is no file of credentials", "4": "another client has the "
-        "name", "7": "the gateway cannot be reached", "8": "the code was wrong; it is spent", "124": "no client used the code"},
+        "name, or another pairing waits", "7": "the gateway cannot be reached", "8": "the code was wrong; it is spent",
+        "124": "no client used the code"},
     "machine pair": {"0": "the two machines know each other", "2": "", "3": "there is no gateway.json", "4": "the name is taken",
         "7": "the gateway or the machine cannot be reached", "8": "the code was wrong, or the machine has another key"},
     "machine test": {"0": "nothing is missing", "1": "something is missing; the line below it says what to do", "3": "", "7": ""},

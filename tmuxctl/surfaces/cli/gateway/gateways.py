@@ -193,7 +193,7 @@ class GatewayOperations(CommandLineOperations):
         On the client `tmuxctl machine pair NAME ID` asks for the code. Both then know the other's key, and the gateway learns
         neither the code nor a key. A code is good for one attempt, within five minutes. A client that may write to a shell may do
         all that you may. The line of a client in authorized_clients says what it may; `tmuxctl gateway unpair` takes it out, and
-        the client is refused at once.
+        the client is refused at once. One client at a time can be let in.
         """
         pairing, own = load_gateway("pairing"), read_host_credentials(credentials)
         from tmuxctl.sealed.keys import fingerprint

@@ -125,7 +125,7 @@ class Printer:
         if self._line_open:
             write("\n")
         if self._cursor and not self.options.quiet:
-            tell(f"cursor: {self._cursor}")
+            tell(f"cursor: {flat(self._cursor)}")
         self._line_open, self._cursor = False, None
 
     def seen(self, details: Mapping[str, Any]) -> None:
@@ -172,7 +172,7 @@ class Printer:
     @prints(results.Marked)
     def print_marked(self, result: Any) -> None:
         if not self.options.quiet:
-            self._lines(f"{result.session}: {flat(result.text)} is {result.cursor}")
+            self._lines(f"{result.session}: {flat(result.text)} is {flat(result.cursor)}")
 
     @prints(results.Exported)
     def print_exported(self, result: Any) -> None:
@@ -200,7 +200,7 @@ class Printer:
         elif file:
             self._lines(file)
         else:
-            self._note(f"recorded; write it: tmuxctl export {name} {name}.cast --since {result.cursor}")
+            self._note(f"recorded; write it: tmuxctl export {name} {name}.cast --since {flat(result.cursor)}")
 
     @prints("cursor")
     def print_read(self, result: Any) -> None:
@@ -429,7 +429,7 @@ class Printer:
 
     @prints("tags")
     def print_tag(self, result: Any) -> None:
-        self._lines(*([result.name] if self.options.quiet else result.tags))
+        self._lines(*([result.name] if self.options.quiet else map(flat, result.tags)))
 
     @prints(results.Plan)
     def print_plan(self, result: Any) -> None:

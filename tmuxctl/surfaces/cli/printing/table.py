@@ -143,7 +143,7 @@ def _groups(one: Session, options: Options) -> Iterator[list[tuple[str, str]]]:
         ("pid", _value(one.pid, empty="")),
         ("takes", _load(one)),
         ("exit status", _value(one.exit_status, empty="")),
-        ("signal", one.signal or ""),
+        ("signal", flat(one.signal or "")),
     ]
     yield [
         ("size", f"{one.cols}x{one.rows}" if one.cols else ""),
@@ -156,8 +156,8 @@ def _groups(one: Session, options: Options) -> Iterator[list[tuple[str, str]]]:
         ("machine", flat(one.machine or "")),
         ("owner", flat(one.owner or "")),
         ("id", one.id),
-        ("incarnation", one.incarnation or ""),
-        ("cursor", one.cursor or ""),
+        ("incarnation", flat(one.incarnation or "")),
+        ("cursor", flat(one.cursor or "")),
     ]
 
 
@@ -219,12 +219,12 @@ def steps(found: Sequence[Any], options: Options) -> list[str]:
 
 def explained(found: Any) -> list[str]:
     """What `explain` says: the state, then each piece of evidence, those it rests on marked."""
-    words = [found.kind, found.detail, f"by {found.by}" if found.by else None, found.confidence.value]
-    lines = [f"{found.state.value}  ({', '.join(word for word in words if word)})  {flat(found.why)}"]
+    words = [found.kind, found.detail, f"by {found.by}" if found.by else None, found.confidence]
+    lines = [f"{found.state.value}  ({', '.join(flat(word) for word in words if word)})  {flat(found.why)}"]
     rows = []
     for one in found.reasons:
         age = f"{one.age:.1f} s" if one.age is not None else "-"
-        rows.append(("*" if one.used else " ", one.source, age, one.state or "-", flat(one.seen)))
+        rows.append(("*" if one.used else " ", flat(one.source), age, flat(one.state or "-"), flat(one.seen)))
     lines += align(rows)
     if found.asking is not None:
         lines.append(f"asking: {flat(found.asking.question)}")
