@@ -440,6 +440,13 @@ def control_here(place: Path, needs: Callable[..., None]) -> Iterator[Control]:
         yield control
 
 
+@pytest.mark.parametrize("name", [7, True, 1.5, {"a": 1}])
+def test_a_name_that_is_no_text_is_refused_typed(control_here: Control, name: object) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    receive(responder, *call_record("a" * 16, "kill", session=name), out.send)
+    assert json.loads(out.wait_for("error")[1])["code"] == "usage"
+
+
 def test_records_that_make_no_sense_are_dropped(control_here: Control) -> None:
     responder, out = Responder(control_here, Everything()), Recorded()
     header, body = call_record("a" * 16, "ls")

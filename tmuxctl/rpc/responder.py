@@ -492,7 +492,7 @@ def _try_send(send: Send, header: Header, body: bytes = b"") -> None:
 
 def _refuse_addresses(names: Any) -> None:
     """NotFound for a session of yet another machine: this one connects to none for others."""
-    for name in [names] if isinstance(names, str) else names or ():
+    for name in names if isinstance(names, (list, tuple)) else (names,):
         if "/" in str(name):
             hint = "name the machine that has it"
             raise NotFound(f"no session {ascii(name)[:60]}", reason="no_session", hint=hint)
