@@ -36,6 +36,7 @@ from tmuxctl.rpc.records import (
     Receive,
     RemoteCall,
     Send,
+    pack_call,
     parse_call,
     split_body,
 )
@@ -501,7 +502,17 @@ def test_of_a_stream_no_more_is_made_than_its_caller_has_room_for(until: Callabl
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'{"operation": 3, "arguments": {}}', b'{"operation": "ls", "arguments": []}']
+    "body",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"operation": 3, "arguments": {}}',
+        b'{"operation": "ls", "arguments": []}',
+        b'{"operation": "%s", "arguments": {}}' % (b"l" * 65),
+        b'{"operation": "ls", "arguments": {"%s": 1}}' % (b"a" * 65),
+        b'{"operation": "ls", "arguments": {"all": true}, "data": {"all": ""}}',
+    ],
 )
 def test_a_call_that_cannot_be_read_is_told(control_here: Control, body: bytes) -> None:
     responder, out = Responder(control_here, Everything()), Recorded()
@@ -552,6 +563,40 @@ def test_what_is_not_kept_any_more_is_told_and_not_done_again(control_here: Cont
     receive(responder, *record, again.send)
     assert json.loads(again.wait_for("failed")[1])["reason"] == "outcome_unknown"
     assert control_here.show("sh").tags == ()
+    responder.close()
+
+
+OWN = [("send", {"session": "sh", "secret_from_fd": 0}), ("exec", {"session": "sh", "stdin": 0}), ("ls", {"machine": 0})]
+
+
+@pytest.mark.parametrize(("name", "arguments"), OWN)
+def test_what_means_the_machine_itself_is_refused_whatever_its_value(
+    control_here: Control, name: str, arguments: dict[str, Any]
+) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    receive(responder, *call_record("a" * 16, name, **arguments), out.send)
+    assert json.loads(out.wait_for("error")[1])["reason"] == "local_file"
+    responder.close()
+
+
+def test_arguments_that_are_bytes_are_looked_at_as_others_are(control_here: Control) -> None:
+    responder = Responder(control_here, Everything())
+    header, _ = call_record("a" * 16, "screen")
+    told = {}
+    for number, data in enumerate(({"session": "web1/sh"}, {"session": "sh", "machine": "web1"})):
+        call = RemoteCall("screen", {}, {name: text.encode() for name, text in data.items()})
+        out = Recorded()
+        receive(responder, {**header, "id": f"{number}" * 16}, pack_call(call), out.send)
+        told[number] = json.loads(out.wait_for("error")[1])["reason"]
+    assert told == {0: "no_session", 1: "local_file"}
+    responder.close()
+
+
+@pytest.mark.parametrize("wrong", [5, 1.5, True, {"a/b": 1}, [["a/b"]]], ids=str)
+def test_a_name_that_is_none_is_no_fault_of_the_machine(control_here: Control, wrong: Any) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    receive(responder, *call_record("a" * 16, "screen", session=wrong), out.send)
+    assert json.loads(out.wait_for("error")[1])["reason"] in ("no_session", "bad_type")
     responder.close()
 
 

@@ -53,6 +53,9 @@ CALL_VALUES, RESULT_VALUES = 200_000, 1_000_000
 RESULT_MOST = 96 << 20
 """Bytes of one result: 64 MiB of output as base64, and the rest."""
 
+NAME_MOST = 64
+"""Characters of the name of an operation or argument."""
+
 ID = re.compile(r"[A-Za-z0-9]{8,64}", re.ASCII)
 
 NUMBER_MOST = 1 << 53
@@ -165,6 +168,9 @@ def parse_call(text: bytes) -> RemoteCall:
             reason="bad_call",
             hint="install the same release of tmuxctl on both machines: tmuxctl --version",
         ) from None
+    names = (call.operation, *call.arguments, *call.data)
+    if max(map(len, names)) > NAME_MOST or call.arguments.keys() & call.data.keys():
+        raise Usage("a name that is too long, or given twice", reason="bad_call", hint="leave it out")
     if call.pieces not in (None, "text", "data"):
         raise Usage("pieces are of text or data", reason="bad_call", hint="leave it out")
     return call

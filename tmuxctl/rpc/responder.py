@@ -362,8 +362,10 @@ class Responder:
         if not offered or operation.name in FILES_OF_HOST:
             hint = "call it on the machine itself"
             raise Denied(f"{operation.spoken} is not carried out for other machines", reason="not_offered", hint=hint)
+        given = {**call.arguments, **call.data}
         for name in OWN_PARAMETERS:
-            if call.arguments.get(name) not in (None, False):
+            # 0, which is a descriptor, equals False
+            if given.get(name) is not None and given[name] is not False:
                 raise Denied(
                     f"{operation.spoken}: {name} means what is on the machine itself",
                     reason="local_file",
@@ -371,7 +373,7 @@ class Responder:
                 )
         for parameter in operation.parameters:
             if parameter.kind.target or parameter.kind.word in (NEW_NAME, "names"):
-                _refuse_addresses(call.arguments.get(parameter.name))
+                _refuse_addresses(given.get(parameter.name))
         return operation
 
     def _invoke(self, running: _Running, call: RemoteCall, operation: Operation, arguments: dict[str, Any]) -> Any:
