@@ -268,6 +268,8 @@ SCREEN = {
 LIES: dict[str, Any] = {
     "no result at all": None,
     "a text": "screen",
+    "a text in the place of a value": {"value": "screen"},
+    "nothing in the place of a value": {"value": None},
     "another class": {"class": "Session", "value": {"name": "sh", "id": "12345678"}},
     "a class that there is not": {"class": "os.system", "value": {}},
     "wrong types": {"class": "Screen", "value": {**SCREEN, "cols": "many"}},
@@ -302,10 +304,25 @@ def test_a_lie_is_told_as_a_bad_answer(place: Path, start_host: Any, reach: Call
         assert [one.machine for one in listed.problems] == ["far"]
 
 
-FLOODS: dict[str, Callable[[Header, Callable[[Header, bytes], None]], None]] = {
+def send_all(send: Callable[[Header, bytes], None], *records: tuple[Header, bytes]) -> None:
+    """Send these records."""
+    for header, body in records:
+        send(header, body)
+
+
+FLOODS: dict[str, Callable[[Header, Callable[[Header, bytes], None]], object]] = {
     "no JSON": lambda header, send: send(reply(header, 0, "result", None), b"{"),
     "no number of JSON": lambda header, send: send(reply(header, 0, "result", None), b"[NaN]"),
     "too deep": lambda header, send: send(reply(header, 0, "result", None), b"[" * 20_000 + b"]" * 20_000),
+    "parts of nothing": lambda header, send: send_all(
+        send, *((reply(header, number, "result", None, more=True), b"") for number in range(3))
+    ),
+    "a stream in the place of a result": lambda header, send: send_all(
+        send,
+        (reply(header, 0, "stream", None), b'{"pieces": false}'),
+        (reply(header, 1, "item", None), json.dumps({"class": "Screen", "value": SCREEN}).encode()),
+    ),
+    "pieces in the place of a result": lambda header, send: send(reply(header, 0, "stream", None), b'{"pieces": true}'),
     "an item of no stream": lambda header, send: send(reply(header, 0, "item", None), b"null"),
     "a strange kind": lambda header, send: send({**reply(header, 0, "x", None), "kind": ["x"]}, b"null"),
     "an error that is none": lambda header, send: send(reply(header, 0, "error", None), b"[]"),
@@ -325,6 +342,20 @@ def test_nonsense_ends_a_call(place: Path, start_host: Any, reach: Callable[...,
         with pytest.raises(Unreachable) as caught:
             reach(far=Liar(path)).screen("far/sh")
         assert caught.value.reason == ("other_version" if flood == "another version" else "bad_answer")
+
+
+def test_one_result_is_none_that_is_followed(place: Path, start_host: Any, reach: Callable[..., Control]) -> None:
+    def answer(header: Header, send: Callable[[Header, bytes], None]) -> None:
+        if header["type"] == "call":
+            value = {"class": "Output", "value": {"session": "sh", "text": "x", "cursor": "c1:1.1:0"}}
+            send(reply(header, 0, "result", None), json.dumps(value).encode())
+
+    with lying_machine(f"{place}/liar", answer):
+        far = reach(far=Liar(f"{place}/liar"))
+        assert far.read("far/sh").text == "x"
+        with pytest.raises(Unreachable) as caught:
+            far.read("far/sh", follow=True)
+        assert caught.value.reason == "bad_answer"
 
 
 def test_records_that_nobody_asked_for_take_no_room(
@@ -566,7 +597,11 @@ def test_what_is_not_kept_any_more_is_told_and_not_done_again(control_here: Cont
     responder.close()
 
 
-OWN = [("send", {"session": "sh", "secret_from_fd": 0}), ("exec", {"session": "sh", "stdin": 0}), ("ls", {"machine": 0})]
+OWN = [
+    ("send", {"session": "sh", "secret_from_fd": 0}),
+    ("exec", {"session": "sh", "stdin": 0}),
+    ("ls", {"machine": 0}),
+]
 
 
 @pytest.mark.parametrize(("name", "arguments"), OWN)
@@ -722,6 +757,28 @@ def test_a_machine_that_only_says_that_it_has_the_call_is_not_waited_for_without
             client.call(RemoteCall(operation="ls", arguments={}, data={}), {}, patience)
         assert ended.value.reason == reason
     client.close()
+
+
+def test_a_deadline_ends_a_call_that_waits_for_a_machine_which_never_answers(
+    place: Path, start_host: Any, reach: Callable[..., Control]
+) -> None:
+    def answer(header: Header, send: Callable[[Header, bytes], None]) -> None:
+        send({"v": VERSION, "type": "taken", "id": header["id"]}, b"")
+
+    with lying_machine(f"{place}/liar", answer):
+        far = reach(changed(QUICK, heal_seconds=1.0), far=Liar(f"{place}/liar"))
+        ended = []
+
+        def wait() -> None:
+            try:
+                far.call("wait", {"session": "far/sh", "text": "never"}, timeout=0.5)
+            except Unreachable as error:
+                ended.append(error.reason)
+
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        thread.join(20)
+        assert ended == ["no_answer"]
 
 
 def test_who_calls_takes_no_more_memory_than_a_call_may() -> None:

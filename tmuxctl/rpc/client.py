@@ -371,6 +371,9 @@ class _AnswerReader:
     ) -> None:
         self.client, self.pending, self.allowed, self.patience, self.raw = client, pending, allowed, patience, raw
         self.streams = False
+        deadline = current().deadline
+        self._ends = None if deadline is None else deadline + client.timing.heal_seconds
+        """When a machine that is heard has had its time, and as much more as a cut may take to heal."""
 
     def next(self) -> tuple[str, Any]:
         """The next thing that is told, with its kind; the error that ends the call there is raised."""
@@ -384,6 +387,9 @@ class _AnswerReader:
             bodies.append(body)
             if header.get("more") is not True:
                 break
+            if len(body) != BODY_MOST:
+                # parts of nothing could come without end
+                raise self.client.nonsense_error("a part that is too short")
         value = _parse(b"".join(bodies))
         if kind == "error":
             self.client.end(self.pending, cancel=False)
@@ -432,6 +438,7 @@ class _AnswerReader:
         # one that only says that it has the call
         longest = self.patience.answer_seconds
         late = longest is not None and not self.streams and time.monotonic() - self.pending.moved > longest
+        late |= self._ends is not None and time.monotonic() > self._ends
         return silent > self.patience.seconds or refused or late
 
     def wake(self) -> None:

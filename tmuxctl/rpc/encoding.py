@@ -94,7 +94,10 @@ def decode(kind: Any, data: Any, *, raw: bool = False) -> Any:
 
 def decode_any(data: Any, allowed: Mapping[str, type[Value]], *, raw: bool = False) -> Any:
     """The value that `encode_any` made `data` of, if its class is one of these; Unreachable `bad_answer` else."""
-    return _Decoder(raw).decode_any(data, allowed)
+    found = _Decoder(raw).decode_any(data, allowed)
+    if not isinstance(found, Value):
+        raise _bad("a result without a class")
+    return found
 
 
 @lru_cache(maxsize=1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from tmuxctl.control.machine import Machine
 from tmuxctl.control.machines import addresses
 from tmuxctl.errors import Failed, Unreachable, Usage
 from tmuxctl.operations import RIGHTS, Operation, current, find
+from tmuxctl.results import Pieces
 from tmuxctl.rpc.client import CallClient, Patience
 from tmuxctl.rpc.encoding import DRAWN, classes_of
 from tmuxctl.rpc.records import Connect, RemoteCall
@@ -104,7 +105,20 @@ class RemoteOperations:
         # what does a repeated write once by itself is asked anew: it may have more to say by now
         call_id = None if own_id or not changes else request_id
         found = self.client.call(remote_call, classes_of(self.service, name), patience, call_id=call_id)
+        self._check_form(operation, arguments, found, in_pieces=call.pieces is not None)
         return _draw(found, drawn, keeps_ansi=bool(given.get("ansi"))) if drawn else found
+
+    def _check_form(self, operation: Operation, arguments: Mapping[str, Any], found: Any, *, in_pieces: bool) -> None:
+        """Unreachable `bad_answer` for one result where several were to come, or the other way round."""
+        follows = operation.meta.streams and arguments.get(
+            "follow", all(one.name != "follow" for one in operation.parameters)
+        )
+        if isinstance(found, Pieces):
+            right = operation.meta.streams and in_pieces and not follows
+        else:
+            right = isinstance(found, Iterator) == bool(follows)
+        if not right:
+            raise self.client.nonsense_error("several results for one" if not follows else "one result for several")
 
     def _waiting_seconds(self, operation: Operation, arguments: Mapping[str, Any], left: float | None) -> float:
         """How many seconds the call waits by itself, as far as it bears to hear nothing; 0 for one that does not wait."""
