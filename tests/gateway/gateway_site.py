@@ -99,6 +99,10 @@ class GatewaySite:
         """When the server last read its configuration."""
         return ask_server(self.files.read_settings().monitor_port, "/varz")["config_load_time"]
 
+    def count_connections(self) -> int:
+        """How many hosts and clients are connected."""
+        return int(ask_server(self.files.read_settings().monitor_port, "/connz")["num_connections"])
+
     def end(self, number: int = signal.SIGTERM) -> None:
         """Send the server a signal that ends it, and wait for that."""
         if self.process:

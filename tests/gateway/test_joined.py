@@ -29,7 +29,7 @@ from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import GatewayCarrier, client_credentials_path, read_client_credentials
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.host import GatewayHost, HostLimits, RateLimit
-from tmuxctl.gateway.messages import PAIRING
+from tmuxctl.gateway.messages import ABOUT, PAIRING
 from tmuxctl.machines import MachineEntry
 from tmuxctl.rpc.records import Header, RemoteCall, pack_call
 from tmuxctl.sealed import pairing
@@ -427,6 +427,30 @@ def test_a_client_has_a_limited_number_of_channels(own_host: Callable[..., tuple
     assert not lost[2].is_set()
     for carrier in carriers:
         carrier.close()
+
+
+def test_the_channels_of_a_process_share_a_connection(
+    own_host: Callable[..., tuple[GatewayHost, MachineEntry]], gateway: GatewaySite
+) -> None:
+    _, entry = own_host(HostLimits())
+    before = gateway.count_connections()
+    answers: list[list[Header]] = [[], [], []]
+
+    def open_carrier(number: int) -> GatewayCarrier:
+        return GatewayCarrier(entry, lambda header, body: answers[number].append(header), lambda: None)
+
+    carriers = [open_carrier(number) for number in range(3)]
+    assert gateway.count_connections() == before + 1
+    carriers[0].close()
+    carriers[0].close()
+    for carrier in carriers[1:]:
+        carrier.send({"v": 1, "type": ABOUT}, b"")
+    until(lambda: [len(one) for one in answers] == [0, 1, 1], "each channel has its own answer")
+    carriers[1].close()
+    carriers[2].send({"v": 1, "type": ABOUT}, b"")
+    until(lambda: len(answers[2]) == 2, "it ended with another channel")
+    carriers[2].close()
+    until(lambda: gateway.count_connections() == before, "the last one leaves it open")
 
 
 def test_a_call_that_was_first_sent_elsewhere_is_carried_out_by_a_host_that_is_older(

@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 
 from tmuxctl.config import config_folder
 from tmuxctl.errors import Conflict, Denied, NotFound, Timeout, TmuxctlError, Unreachable, Usage
-from tmuxctl.gateway import subjects
-from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
+from tmuxctl.gateway import shared, subjects
+from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, UNKNOWN_CHANNEL, parse_refusal, silent_error
 from tmuxctl.machines import MachineEntry
@@ -137,7 +137,7 @@ def _parse_about(header: Header, seconds: float) -> HostAbout:
 
 
 class GatewayCarrier:
-    """One channel to one machine, over a connection of its own: `rpc.records.Carrier`."""
+    """One channel to one machine, over the connection that all of a process share: `rpc.records.Carrier`."""
 
     connection_class: type[Connection] = Connection
 
@@ -152,21 +152,19 @@ class GatewayCarrier:
         known, credentials = find_known(entry), read_client_credentials()
         self._machine, self._host, self._own = entry.name, subjects.parse_id(known.host_id), credentials.id
         self._timing, self._known = timing, known
-        self._connection = self.connection_class(credentials, timing)
+        self._receive, self._lost = receive, lost
+        self._closing = threading.Lock()
+        self._shared = shared.join(credentials, timing, self.connection_class)
+        self._connection, self._subject = self._shared.connection, None
         try:
             self._connection.wait_connected(timing.reach_seconds)
             self._channel = self._open_channel(KeyFiles().load())
-            self.connected = time.monotonic()
-            answers = subjects.output(self._host, self._own, self._channel.id.hex())
-            self._receive = receive
-            self._answers = self._connection.subscribe(answers, first=self._open_record)
         except BaseException:
-            self._connection.close()
+            self.close()
             raise
-        self._reader = threading.Thread(
-            target=self._follow, args=(self._answers, lost), name=f"gateway-{entry.name}", daemon=True
-        )
-        self._reader.start()
+        self.connected = time.monotonic()
+        output = shared.Output(self._open_record, self._take_later)
+        self._subject = self._shared.follow(self._host, self._channel.id.hex(), output)
 
     def send(self, header: Header, body: bytes) -> None:
         """Send a record; an error where the channel is over, or nearly, and where there is no connection."""
@@ -175,8 +173,9 @@ class GatewayCarrier:
         self._connection.publish(subjects.rpc(self._host, self._own), self._channel.seal(header, body))
 
     def close(self) -> None:
-        """End the connection."""
-        self._connection.close()
+        """End the channel, and the connection if no other one needs it."""
+        if self._closing.acquire(blocking=False):
+            self._shared.leave(self._subject)
 
     def _open_channel(self, keys: StaticKeys) -> Channel:
         """A channel with this client's present key. A host that knows only the old one is told the new one first."""
@@ -237,12 +236,12 @@ class GatewayCarrier:
                 ) from None
         raise error
 
-    def _open_record(self, message: CarriedMessage) -> bytes | None:
-        """Give what a message has to the calls that wait; a new key, and that the channel is over, are left to `_follow`."""
-        if message.data == UNKNOWN_CHANNEL:
-            return message.data
+    def _open_record(self, data: bytes) -> bytes | None:
+        """Give what a message has to the calls that wait; a new key, and that the channel is over, are left to `_take_later`."""
+        if data == UNKNOWN_CHANNEL:
+            return data
         try:
-            record = self._channel.open(message.data)
+            record = self._channel.open(data)
         except RecordRefused:
             return None
         if record.header.get("type") == HOST_KEY:
@@ -250,12 +249,12 @@ class GatewayCarrier:
         self._receive(record.header, record.body)
         return None
 
-    def _follow(self, answers: Subscription[bytes], lost: Callable[[], None]) -> None:
-        """Take what `_open_record` left: keys of the host, until the channel is over."""
-        with suppress(TmuxctlError):
-            while (key := answers.next()) != UNKNOWN_CHANNEL:
-                self._take_host_key(key)
-        lost()
+    def _take_later(self, key: bytes) -> None:
+        """Take what `_open_record` left."""
+        if key == UNKNOWN_CHANNEL:
+            self._lost()
+        else:
+            self._take_host_key(key)
 
     def _take_host_key(self, key: bytes) -> None:
         """Know the host by another key from now on, which it told in a channel that only the known one opens."""
