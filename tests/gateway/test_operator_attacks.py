@@ -112,6 +112,12 @@ def test_headers_that_make_no_sense_end_the_connection_and_print_nothing(
     assert not caplog.records
 
 
+def test_a_host_whose_subscription_was_refused_once_comes_back(thathost: JoinedHost, operator: OperatorRelay) -> None:
+    run("new", "thathost/sh", "--", "sh")
+    operator.say(f"-ERR 'Permissions Violation for Subscription to \"tmc.{thathost.id}.rpc.*\"'\r\n".encode())
+    until(lambda: command("screen", "thathost/sh").returncode == 0, "no call is answered any more", seconds=30.0)
+
+
 def test_two_pairings_at_a_time_do_not_spoil_each_other(thathost: JoinedHost) -> None:
     second: list[subprocess.CompletedProcess[str]] = []
     remove_pairing("thathost")
