@@ -177,6 +177,33 @@ def test_a_call_that_is_held_back_over_a_restart_is_done_once(
     assert counted.read_text().split() == ["x"], done
 
 
+def test_a_call_that_was_given_up_is_not_done_later(thathost: JoinedHost, operator: OperatorRelay, place: Path) -> None:
+    run("new", "thathost/sh", "--", "sh")
+    late = place / "late"
+    held: list[Relayed] = []
+
+    def hold(message: Relayed) -> list[Relayed]:
+        if not is_record(message):
+            return [message]
+        held.append(message)
+        return []
+
+    operator.hook = hold
+    done = command("exec", "thathost/sh", "--timeout", "3", "--", "sh", "-c", f"echo x >>{late}")
+    assert "it is not known whether that was done" in done.stderr
+    call = held[0]
+
+    def let_go(message: Relayed) -> list[Relayed]:
+        """The call arrives before the next one, which is that of another process."""
+        operator.hook = pass_on
+        return [call, message]
+
+    operator.hook = let_go
+    # a session carries out one command after the other
+    run("exec", "thathost/sh", "--", "true")
+    assert not late.exists()
+
+
 def drop_first_output() -> Callable[[Relayed], list[Relayed]]:
     """A hook that loses the first record that a host sends in each channel: the one that tells its new key."""
     channels: set[str] = set()
