@@ -58,6 +58,7 @@ class OperatorRelay:
 
     def __init__(self, site: GatewaySite) -> None:
         self.hook: Hook = pass_on
+        self._members: set[asyncio.StreamWriter] = set()
         (config,) = (one for one in Path(site.files.folder).iterdir() if one.name.endswith(".conf"))
         tls = json.loads(config.read_text())["tls"]
         self._certificate, self._server_port = (tls["cert_file"], tls["key_file"]), site.port
@@ -72,6 +73,15 @@ class OperatorRelay:
         """Have whoever uses this file of credentials come by here."""
         text = changed(read_credentials(str(path)), urls=(f"tls://127.0.0.1:{self.port}",)).to_text()
         path.write_text(text)
+
+    def say(self, line: bytes) -> None:
+        """Send all who are connected a line of the protocol, as if the server had said it."""
+
+        def send() -> None:
+            for writer in self._members:
+                writer.write(line)
+
+        self._loop.call_soon_threadsafe(send)
 
     def end(self) -> None:
         """Close every connection."""
@@ -99,7 +109,13 @@ class OperatorRelay:
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
         with suppress(OSError):
             theirs = await asyncio.open_connection("127.0.0.1", self._server_port, ssl=context, limit=1 << 22)
+            self._members.add(writer)
             await asyncio.gather(self._pump(reader, theirs[1], up=True), self._pump(theirs[0], writer, up=False))
+
+    def _write(self, writer: asyncio.StreamWriter, data: bytes) -> None:
+        """Write it, unless the connection is over by now."""
+        if not writer.is_closing():
+            writer.write(data)
 
     async def _pump(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, up: bool) -> None:
         try:
@@ -115,9 +131,13 @@ class OperatorRelay:
                     subject, subscription = words.pop(0), "" if up else words.pop(0)
                     message = Relayed(up, subject, subscription, "".join(words), body[:count], body[count:])
                     for one in self.hook(message):
-                        self._loop.call_later(one.delay, writer.write, one.pack())
+                        if one.delay:
+                            self._loop.call_later(one.delay, self._write, writer, one.pack())
+                        else:
+                            writer.write(one.pack())
                 await writer.drain()
         except (asyncio.IncompleteReadError, OSError):
             pass
         finally:
+            self._members.discard(writer)
             writer.close()

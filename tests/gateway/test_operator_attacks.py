@@ -112,6 +112,12 @@ def test_headers_that_make_no_sense_end_the_connection_and_print_nothing(
     assert not caplog.records
 
 
+def test_a_host_whose_subscription_was_refused_once_comes_back(thathost: JoinedHost, operator: OperatorRelay) -> None:
+    run("new", "thathost/sh", "--", "sh")
+    operator.say(f"-ERR 'Permissions Violation for Subscription to \"tmc.{thathost.id}.rpc.*\"'\r\n".encode())
+    until(lambda: command("screen", "thathost/sh").returncode == 0, "no call is answered any more", seconds=30.0)
+
+
 def test_two_pairings_at_a_time_do_not_spoil_each_other(thathost: JoinedHost) -> None:
     second: list[subprocess.CompletedProcess[str]] = []
     remove_pairing("thathost")
@@ -169,6 +175,33 @@ def test_a_call_that_is_held_back_over_a_restart_is_done_once(
     caller.join(90)
     assert done
     assert counted.read_text().split() == ["x"], done
+
+
+def test_a_call_that_was_given_up_is_not_done_later(thathost: JoinedHost, operator: OperatorRelay, place: Path) -> None:
+    run("new", "thathost/sh", "--", "sh")
+    late = place / "late"
+    held: list[Relayed] = []
+
+    def hold(message: Relayed) -> list[Relayed]:
+        if not is_record(message):
+            return [message]
+        held.append(message)
+        return []
+
+    operator.hook = hold
+    done = command("exec", "thathost/sh", "--timeout", "3", "--", "sh", "-c", f"echo x >>{late}")
+    assert "it is not known whether that was done" in done.stderr
+    call = held[0]
+
+    def let_go(message: Relayed) -> list[Relayed]:
+        """The call arrives before the next one, which is that of another process."""
+        operator.hook = pass_on
+        return [call, message]
+
+    operator.hook = let_go
+    # a session carries out one command after the other
+    run("exec", "thathost/sh", "--", "true")
+    assert not late.exists()
 
 
 def drop_first_output() -> Callable[[Relayed], list[Relayed]]:

@@ -7,7 +7,7 @@ import pytest
 from tmuxctl.control import Control
 from tmuxctl.model import Session, State, Status
 from tmuxctl.operations import find
-from tmuxctl.results import Explained, Marked, Reason
+from tmuxctl.results import Batch, BatchStep, Event, Explained, Inbox, InboxMessage, Marked, Reason
 from tmuxctl.surfaces.cli.printing import table
 from tmuxctl.surfaces.cli.printing.output import Options
 from tmuxctl.surfaces.cli.printing.show import Printer
@@ -28,6 +28,25 @@ def test_an_explanation_without_a_status_is_told() -> None:
     for one in (status, Status()):
         told = table.explained(Explained("far", one, HOSTILE, None, "", reasons))
         assert all(line.isprintable() for line in told)
+
+
+def test_a_change_of_state_and_a_message_are_told_on_a_line_each(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    Printer(Options()).show(Event("2026-11-27T15:00:00Z", "far", Status(State.IDLE)))
+    Printer(Options()).show(Inbox("far", (InboxMessage(HOSTILE, HOSTILE, HOSTILE, HOSTILE),)))
+    told = capsysbinary.readouterr().out.decode()
+    assert told.count("\n") == 2
+    assert all(line.isprintable() for line in told.splitlines())
+
+
+def test_steps_of_a_batch_are_told_whatever_they_gave(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    steps = (
+        BatchStep(1, HOSTILE, HOSTILE, result=HOSTILE),
+        BatchStep(2, "send", "failed", error={}),
+        BatchStep(3, "send", "failed", error={"message": HOSTILE, "hint": 5}),
+    )
+    Printer(Options()).show(Batch("far", False, 1, 2, False, steps, 0.1))
+    told = capsysbinary.readouterr()
+    assert all(line.isprintable() for line in f"{told.out.decode()}{told.err.decode()}".splitlines())
 
 
 def test_a_mark_and_tags_are_told_on_a_line_each(capsysbinary: pytest.CaptureFixture[bytes]) -> None:

@@ -149,7 +149,7 @@ class Printer:
         note(text, self.options)
 
     def _lines(self, *lines: str) -> None:
-        write("".join(f"{line}\n" for line in lines))
+        write("".join(f"{shown(line)}\n" for line in lines))
 
     # what is printed of each class of results, and the views that single operations have of theirs
 
@@ -269,7 +269,7 @@ class Printer:
     @prints(results.Inbox)
     def print_inbox(self, result: Any) -> None:
         for one in result.messages:
-            self._lines(f"{one.at}  {one.sender}: {flat(one.text)}")
+            self._lines(f"{flat(one.at)}  {flat(one.sender)}: {flat(one.text)}")
 
     def _ending(self, result: results.Answer) -> None:
         """Say how a turn ended, where that was not with an answer alone."""
@@ -327,9 +327,9 @@ class Printer:
             if self._line_open:
                 self.end()
             if not self.options.quiet:
-                self._lines(f"{step.number} {step.operation}: {_sum_up(step)}")
-            if step.error and step.error["hint"]:
-                self._note(f"step {step.number}: {flat(step.error['hint'])}")
+                self._lines(f"{step.number} {flat(step.operation)}: {_sum_up(step)}")
+            if step.error and (hint := step.error.get("hint")):
+                self._note(f"step {step.number}: {flat(str(hint))}")
             self._step(step.result)
         self.end()
         if not result.ok:
@@ -348,7 +348,7 @@ class Printer:
         elif isinstance(result, results.Written):
             self._step(result.screen or result.wait)
         elif result is not None:
-            PRINTERS[type(result)](self, result)
+            PRINTERS.get(type(result), Printer.print_details)(self, result)
 
     @prints(results.Event)
     def print_event(self, result: Any) -> None:
@@ -370,7 +370,7 @@ class Printer:
         state = color.state(result.state.value, result.state.value, sys.stdout, self.options)
         kind = f" ({result.kind})" if result.kind else ""
         question = f"  ? {flat(result.asking.question)}" if result.asking else ""
-        return f"{result.session}  {state}{kind}  {flat(result.why)}{question}"
+        return f"{result.session}  {state}{kind}  {flat(result.why or '')}{question}"
 
     @prints(results.Ran)
     def print_ran(self, result: Any) -> None:
@@ -458,7 +458,7 @@ class Printer:
         if not self.options.quiet:
             size = max((len(one.session) for one in result.sessions), default=0)
             for one in result.sessions:
-                told = f"{one.outcome}: {flat(one.message)}" if one.message else one.outcome
+                told = flat(f"{one.outcome}: {one.message}" if one.message else one.outcome)
                 self._lines(f"{one.session:{size}}  {told}")
         else:
             self._lines(*(one.session for one in result.sessions if one.outcome != "lost"))
@@ -769,13 +769,13 @@ class Printer:
 def _sum_up(step: results.BatchStep) -> str:
     """What became of a step of a batch, on one line."""
     if step.error:
-        return f"{step.outcome}: {flat(step.error['message'])}"
+        return flat(f"{step.outcome}: {step.error.get('message')}")
     found = getattr(step.result, "wait", None) or step.result
     if isinstance(found, results.Wait):
         return flat(found.why)
     if isinstance(found, results.Ran) and not found.timed_out:
         return f"exit status {step.exit}"
-    told = step.outcome.replace("_", " ")
+    told = flat(step.outcome.replace("_", " "))
     if step.truncated:
         return f"{told}; its result was too large to be kept"
     return f"{told}: timed out" if getattr(found, "timed_out", False) else told
