@@ -375,6 +375,9 @@ class RpcTiming(Value):
     """How often each end of a call that goes on hears of the other, and what got lost is asked for again."""
     gap_seconds: float = 0.1  # how long a record may be behind a later one before it counts as lost
     step_seconds: float = 0.5  # how often a call that waits looks whether it is cancelled
+    late_seconds: float = (
+        1.0  # how much later than its caller says a call may begin: clocks differ, and a handshake takes time
+    )
     cancel_seconds: float = 1.0  # how long a call that is cancelled waits to be told what was done before
     silence_seconds: float = 10.0  # how long nothing is heard from a machine before a call that does not wait ends
     heal_seconds: float = 60.0  # the same for a call that waits without a limit

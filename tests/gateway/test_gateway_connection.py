@@ -160,7 +160,7 @@ def test_what_is_not_followed_any_more_does_not_come(pair: Pair):
 
 
 def test_events_are_stored_once_and_read_from_a_number_on(pair: Pair):
-    feed = pair.client.subscribe(subjects.feed(subjects.ANY))
+    feed = pair.client.subscribe(subjects.feed(subjects.ANY), of_stream=True)
     assert pair.host.last_event() is None
     assert pair.client.read_events(1).events == ()
     numbers = [pair.host.publish_event(b"e%d" % one, f"id{one}") for one in range(5)]
@@ -336,7 +336,7 @@ def test_a_gateway_that_is_not_there_is_looked_for_until_it_is(gateway: GatewayS
 
 
 def test_a_closed_connection_says_so(pair: Pair):
-    follow = pair.client.subscribe(subjects.feed(subjects.ANY))
+    follow = pair.client.subscribe(subjects.feed(subjects.ANY), of_stream=True)
     pair.client.close()
     assert pair.client.closed.is_set()
     for call in (

@@ -133,7 +133,7 @@ def test_an_answer_of_the_stream_cannot_be_sent_where_the_asker_may_not_publish(
     if reply == "events of another":
         reply = subjects.events(other)
     pair.host.publish_event(b"", "1")
-    feed = pair.client.subscribe(subjects.feed(subjects.ANY))
+    feed = pair.client.subscribe(subjects.feed(subjects.ANY), of_stream=True)
     for seq in (b'{"seq": 1}', b'{"seq": 999}', b"no question"):
         pair.client.publish(subjects.READ, seq, reply)
     pair.client.flush()
@@ -210,8 +210,28 @@ def test_who_sent_a_request_is_part_of_its_subject(pair: Pair):
     assert asked.next(5).subject == subjects.handshake(host, client)
 
 
+def test_an_answer_of_the_stream_is_not_taken_for_what_another_client_sent(pair: Pair, other_host: Connection):
+    """It can be sent on each subject of clients: the one who asks names the place."""
+    host = pair.host.credentials.id
+    pair.host.publish_event(b"p" + bytes(34), "1")
+    asked = [
+        pair.host.subscribe(subjects.handshake(host, subjects.ANY)),
+        pair.host.subscribe(subjects.rpc(host, subjects.ANY)),
+        pair.client.subscribe(subjects.heartbeat(host)),
+    ]
+    for subject in (subjects.handshake(host, ELSE), subjects.rpc(host, ELSE), subjects.heartbeat(host)):
+        pair.client.publish(subjects.READ, b'{"seq": 1}', subject)
+        other_host.publish(subjects.last(other_host.credentials.id), b"", subject)
+    pair.client.flush()
+    other_host.flush()
+    until(lambda: [one.dropped for one in asked] == [2, 2, 2], "they are not dropped")
+    for one in asked:
+        with pytest.raises(Timeout):
+            one.next(0)
+
+
 def test_permissions_that_change_end_what_is_followed(pair: Pair):
-    follow = pair.client.subscribe(subjects.feed(subjects.ANY))
+    follow = pair.client.subscribe(subjects.feed(subjects.ANY), of_stream=True)
     pair.gateway.result("remove", pair.client.credentials.id)
     until(lambda: isinstance(pair.client.last_error, Denied), "the client was not refused")
     with pytest.raises(Denied):

@@ -262,7 +262,7 @@ def add_spy(gateway: GatewaySite) -> Credentials:
 
 def test_the_operator_sees_no_word_of_it(thathost: JoinedHost, gateway: GatewaySite) -> None:
     with connect(add_spy(gateway)) as spy:
-        everything = spy.subscribe(">", most_messages=1 << 16, most_bytes=1 << 28)
+        everything = spy.subscribe(">", of_stream=True, most_messages=1 << 16, most_bytes=1 << 28)
         assert "thathost/secretname" in result("new", "thathost/secretname", "--", "sh")
         assert result("ask", "thathost/secretname", f"echo {SECRET_TEXT}") == f"{SECRET_TEXT}\n"
         assert SECRET_TEXT in result("screen", "thathost/secretname")
@@ -461,10 +461,27 @@ def test_a_call_that_was_first_sent_elsewhere_is_carried_out_by_a_host_that_is_o
     carrier = GatewayCarrier(entry, lambda header, body: answers.append(str(header["type"])), lambda: None)
     call = RemoteCall("ls", {}, {})
     header = {"v": 1, "type": "call", "id": "b" * 16, "part": 0, "parts": 1, "window": 1, "digest": call.digest}
-    carrier.send({**header, "age": 0.01, "repeatable": False}, pack_call(call))
+    carrier.send({**header, "age": 0.01, "until": 10.0, "repeatable": False}, pack_call(call))
     until(lambda: answers, "no answer")
     carrier.close()
     assert answers[0] in ("taken", "reply")
+
+
+def test_another_host_cannot_use_up_the_handshakes_of_a_client(
+    own_host: Callable[..., tuple[GatewayHost, MachineEntry]], gateway: GatewaySite
+) -> None:
+    """The stream says where it is told to that an event is stored."""
+    host, entry = own_host(HostLimits(client_handshakes=0.001, burst_seconds=1000.0))
+    with connect(gateway.add("host")) as other:
+        own = other.credentials.id
+        for number in range(5):
+            event = b"%d" % number
+            other.publish(
+                subjects.events(own), event, subjects.handshake(entry.gateway or "", read_client_credentials().id)
+            )
+        other.flush()
+    until(lambda: host.refused["stream"] == 5, "they are not told apart")
+    GatewayCarrier(entry, lambda *_: None, lambda: None).close()
 
 
 def test_a_client_that_is_not_authorized_gets_no_channel(

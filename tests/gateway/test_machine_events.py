@@ -430,7 +430,7 @@ def test_who_follows_by_the_command_line_learns_that_a_machine_is_silent(thathos
 
 def test_no_text_of_it_is_at_the_gateway(thathost: JoinedHost, gateway: GatewaySite) -> None:
     with connect(add_spy(gateway)) as spy:
-        everything = spy.subscribe(">", most_messages=1 << 16, most_bytes=1 << 28)
+        everything = spy.subscribe(">", of_stream=True, most_messages=1 << 16, most_bytes=1 << 28)
         assert (
             thathost.command("new", "secretname", "--", "sh", "-c", "printf 'Secretquestion? '; read x").returncode == 0
         )

@@ -11,7 +11,6 @@ import pickle
 import socket
 import sys
 import threading
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from rpc.socket_carrier import read_records, write_record
 
 from tmuxctl.access import CallerAccess, ServiceAccess
 from tmuxctl.control import Control
-from tmuxctl.rpc.records import Header
+from tmuxctl.rpc.records import Header, now
 from tmuxctl.rpc.responder import Responder
 
 
@@ -45,7 +44,7 @@ def serve(responder: Responder, connection: socket.socket) -> None:
     def send(header: Header, body: bytes) -> None:
         write_record(connection, lock, header, body)
 
-    connected = time.monotonic()
+    connected = now()
     with suppress(OSError, ValueError), connection:
         read_records(connection, lambda header, body: responder.receive(header, body, send, connected=connected))
 

@@ -8,12 +8,11 @@ import random
 import socket
 import struct
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from tmuxctl.errors import Unreachable
-from tmuxctl.rpc.records import Connect, Header, Receive, Send
+from tmuxctl.rpc.records import Connect, Header, Receive, Send, now
 
 
 def write_record(connection: socket.socket, lock: threading.Lock, header: Header, body: bytes) -> None:
@@ -44,7 +43,7 @@ class SocketCarrier:
         except OSError as error:
             self.connection.close()
             raise Unreachable(f"{path}: {error.strerror}", reason="refused", hint="start it") from None
-        self.connected = time.monotonic()
+        self.connected = now()
         threading.Thread(target=self._read, args=(receive, lost), daemon=True).start()
 
     def _read(self, receive: Receive, lost: Callable[[], None]) -> None:

@@ -24,7 +24,7 @@ from tmuxctl.control.machines import remote
 from tmuxctl.errors import Denied, TmuxctlError, Unreachable, Usage
 from tmuxctl.machines import MachineEntry
 from tmuxctl.operations import RIGHTS, invoke, operation
-from tmuxctl.rpc.client import CallClient, Patience
+from tmuxctl.rpc.client import CallClient, Patience, _Pending
 from tmuxctl.rpc.records import (
     BODY_MOST,
     CALL_VALUES,
@@ -36,6 +36,7 @@ from tmuxctl.rpc.records import (
     Receive,
     RemoteCall,
     Send,
+    now,
     pack_call,
     parse_call,
     split_body,
@@ -456,13 +457,13 @@ class Everything:
 def call_record(call_id: str, operation: str, **arguments: Any) -> tuple[Header, bytes]:
     body = json.dumps({"operation": operation, "arguments": arguments}).encode()
     header = {"v": VERSION, "type": "call", "id": call_id, "part": 0, "parts": 1, "window": WINDOW, "digest": "d"}
-    header |= {"age": 0.0, "repeatable": False}
+    header |= {"age": 0.0, "until": 10.0, "repeatable": False}
     return header, body
 
 
 def receive(responder: Responder, header: Header, body: bytes, send: Send) -> None:
     """Take a record through a carrier that was connected just now."""
-    responder.receive(header, body, send, connected=time.monotonic())
+    responder.receive(header, body, send, connected=now())
 
 
 @pytest.fixture
@@ -479,6 +480,46 @@ def test_a_name_that_is_no_text_is_refused_typed(control_here: Control, name: ob
     assert json.loads(out.wait_for("error")[1])["code"] == "usage"
 
 
+def test_a_call_does_not_begin_once_its_caller_has_given_up(control_here: Control) -> None:
+    responder, out = Responder(control_here, Everything()), Recorded()
+    header, body = call_record("a" * 16, "new", name="sh", command=["sh"])
+    connected, limit = now() - 60.0, 60.0 - TIMING.rpc.late_seconds
+    responder.began = connected - 60.0
+    for late in ({"until": limit - 1.0}, {"until": limit - 1.0, "parts": 2}):
+        responder.receive({**header, **late}, body, out.send, connected=connected)
+    # of one that came in parts the last one may be kept back
+    halves = body[:9], body[9:]
+    for part, until in ((0, limit + 60.0), (1, limit - 1.0)):
+        part_header = {**header, "id": "c" * 16, "parts": 2, "part": part, "until": until}
+        responder.receive(part_header, halves[part], out.send, connected=connected)
+    responder.receive({**header, "id": "b" * 16, "until": limit + 60.0}, body, out.send, connected=connected)
+    out.wait_for("result")
+    # asked again for what it gave, however late
+    responder.receive({**header, "id": "b" * 16, "until": 0.0}, body, out.send, connected=connected)
+    out.wait_for("taken")
+    assert {one[0]["id"] for one in out.records} == {"b" * 16}
+
+
+@pytest.mark.parametrize(
+    ("patience", "deadline", "silent", "seconds"),
+    [
+        (60.0, None, 0.0, 10.0),
+        (60.0, None, 55.0, 5.0),
+        (60.0, 3.0, 0.0, 3.0),
+        (5.0, 60.0, 0.0, 5.0),
+        (5.0, None, 9.0, 0.0),
+    ],
+)
+def test_a_call_may_begin_as_long_as_its_caller_waits(
+    patience: float, deadline: float | None, silent: float, seconds: float
+) -> None:
+    moment = time.monotonic()
+    bears = Patience(patience, False, True, False, "")
+    pending = _Pending("a" * 16, [], "d", bears, None if deadline is None else moment + deadline)
+    pending.heard = moment - silent
+    assert pending.seconds_to_begin(changed(TIMING.rpc, silence_seconds=10.0)) == pytest.approx(seconds, abs=0.5)
+
+
 def test_records_that_make_no_sense_are_dropped(control_here: Control) -> None:
     responder, out = Responder(control_here, Everything()), Recorded()
     header, body = call_record("a" * 16, "ls")
@@ -491,6 +532,8 @@ def test_records_that_make_no_sense_are_dropped(control_here: Control) -> None:
         {**header, "parts": 1 << 60},
         {**header, "window": "x"},
         {**header, "age": float("nan")},
+        {**header, "until": float("nan")},
+        {**header, "until": None},
         {**header, "type": "dance"},
     ):
         receive(responder, wrong, body, out.send)
@@ -742,7 +785,7 @@ def test_a_machine_that_only_says_that_it_has_the_call_is_not_waited_for_without
         """A carrier to a machine that takes each call, says so again and again, and never answers."""
 
         def __init__(self, receive: Receive, _lost: Callable[[], None]) -> None:
-            self._receive, self.connected = receive, time.monotonic()
+            self._receive, self.connected = receive, now()
 
         def send(self, header: Header, _body: bytes) -> None:
             self._receive({"v": VERSION, "type": "taken", "id": header["id"]}, b"")

@@ -18,7 +18,7 @@ from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, UNKNOWN_CHANNEL, parse_refusal, silent_error
 from tmuxctl.machines import MachineEntry
-from tmuxctl.rpc.records import VERSION, Connect, Header, Receive
+from tmuxctl.rpc.records import VERSION, Connect, Header, Receive, now
 from tmuxctl.sealed.handshake import ClientHandshake
 from tmuxctl.sealed.keys import KEY_BYTES, KeyFiles, KeyPair, StaticKeys, fingerprint
 from tmuxctl.sealed.records import Channel, RecordRefused
@@ -162,7 +162,7 @@ class GatewayCarrier:
         except BaseException:
             self.close()
             raise
-        self.connected = time.monotonic()
+        self.connected = now()
         output = shared.Output(self._open_record, self._take_later)
         self._subject = self._shared.follow(self._host, self._channel.id.hex(), output)
 

@@ -84,8 +84,10 @@ class Subscription(Generic[T]):
         most_bytes: int,
         on_close: Callable[[Subscription[Any]], None],
         first: Callable[[CarriedMessage], T | None],
+        *,
+        of_stream: bool,
     ) -> None:
-        self.subject, self.first = subject, first
+        self.subject, self.first, self.of_stream = subject, first, of_stream
         self.dropped = 0
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._on_close = on_close
@@ -97,14 +99,19 @@ class Subscription(Generic[T]):
     def next(self, timeout: float | None = None) -> T:
         """The next message, in order; waits for one, at most for `timeout` seconds.
 
-        Raises Timeout, Denied `gateway_permission` where the server does not allow it, Failed `closed` once it is closed.
+        Raises Timeout, Denied `gateway_permission` each time that the server says that it does not allow it, Failed `closed` once
+        it is closed.
         """
         with self._changed:
             if not self._changed.wait_for(lambda: self._waiting or self._error, timeout):
                 raise Timeout(f"nothing came on {self.subject}", reason="timeout")
             if not self._waiting:
                 assert self._error
-                raise self._error
+                error = self._error
+                if error.reason != "closed":
+                    # messages may come all the same, and on the next connection
+                    self._error = None
+                raise error
             found, size = self._waiting.popleft()
             self._bytes -= size
             return found
@@ -117,7 +124,8 @@ class Subscription(Generic[T]):
     def fail(self, error: TmuxctlError) -> None:
         """Have `next` raise this error once nothing is left."""
         with self._changed:
-            self._error = self._error or error
+            if self._error is None or self._error.reason != "closed":
+                self._error = error
             self._changed.notify_all()
 
     @property
@@ -127,6 +135,10 @@ class Subscription(Generic[T]):
 
     def put(self, message: CarriedMessage) -> None:
         """Take what came: add what `first` makes of it, or count it as dropped."""
+        if message.headers and not self.of_stream:
+            # any member can have the stream answer on any subject; its answers have headers, and what members send has none
+            self.dropped += 1
+            return
         found, size = self.first(message), len(message.data)
         if found is None:
             return
@@ -223,7 +235,7 @@ class Connection:
 
     @overload
     def subscribe(
-        self, subject: str, *, most_messages: int = ..., most_bytes: int = ...
+        self, subject: str, *, most_messages: int = ..., most_bytes: int = ..., of_stream: bool = ...
     ) -> Subscription[CarriedMessage]: ...
 
     @overload
@@ -236,13 +248,16 @@ class Connection:
         most_messages: int = MOST_MESSAGES,
         most_bytes: int = MOST_BYTES,
         first: Callable[[CarriedMessage], Any] = lambda message: message,
+        of_stream: bool = False,
     ) -> Subscription[Any]:
         """Follow a subject, also on every later connection. Denied `gateway_permission` where the server does not allow it.
+
+        What the stream sends is dropped, unless the subject is `of_stream`.
 
         `first` is called with each message in the connection's own thread, where nothing may be waited for; what it returns can be
         taken from the subscription.
         """
-        made = Subscription(subject, most_messages, most_bytes, self._forget, first)
+        made = Subscription(subject, most_messages, most_bytes, self._forget, first, of_stream=of_stream)
         self._call(self._subscribe(made))
         if made.error:
             self._forget(made)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 import threading
-import time
 import traceback
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping
@@ -23,7 +22,7 @@ from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, PAIRING, UNKNOWN_CHANNEL, pack_refusal
-from tmuxctl.rpc.records import VERSION, Header, Send
+from tmuxctl.rpc.records import VERSION, Header, Send, now
 from tmuxctl.rpc.responder import Responder
 from tmuxctl.sealed.handshake import HostHandshake
 from tmuxctl.sealed.keys import KEY_BYTES, KeyFiles
@@ -144,10 +143,10 @@ class GatewayHost:
         write_down: Note | None = None,
         limits: HostLimits = LIMITS,
         timing: GatewayTiming = TIMING.gateway,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = now,
     ) -> None:
         self._control, self._limits, self._timing, self._clock = control, limits, timing, clock
-        self._own, self._began, self._write_down = credentials.id, time.monotonic(), write_down
+        self._own, self._began, self._write_down = credentials.id, now(), write_down
         self._clients = AuthorizedClients()
         self._key_files = KeyFiles()
         self._keys, self._keys_stamp = self._key_files.load(), self._key_files.stamp()
@@ -192,12 +191,17 @@ class GatewayHost:
 
     def _follow(self, messages: Subscription[T], take: Callable[[T], None]) -> None:
         """Take what comes on a subject, until the connection is closed. No message ends it."""
-        try:
-            while True:
-                self._take_safely(take, messages.next())
-        except TmuxctlError as error:
-            if error.reason != "closed":
-                sys.stderr.write(f"tmuxctl: {error.message}\n")
+        while True:
+            try:
+                message = messages.next()
+            except TmuxctlError as error:
+                if error.reason == "closed":
+                    return
+                self.refused["not_followed"] += 1
+                if self.refused["not_followed"] == 1:
+                    sys.stderr.write(f"tmuxctl: {error.message}\n")
+                continue
+            self._take_safely(take, message)
 
     def _take_safely(self, take: Callable[[T], R | None], message: T) -> R | None:
         """What `take` makes of a message; None where it fails, which is counted."""
@@ -218,6 +222,10 @@ class GatewayHost:
         client = _client_of(message)
         if message.data[:1] == PAIRING:
             # for `tmuxctl gateway pair`, if that runs
+            return
+        if message.data[:1] == b"{":
+            # the stream says that it has stored an event: any host can have it say so here, in the place of a client
+            self.refused["stream"] += 1
             return
         if not self._may_try(client):
             self.refused["too_many"] += 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.gateway import subjects
@@ -59,10 +58,14 @@ class SharedConnection:
         return None if output is None or left is None else (output, left)
 
     def _give_later(self) -> None:
-        with suppress(TmuxctlError):
-            while True:
+        while True:
+            try:
                 output, data = self._left.next()
-                output.later(data)
+            except TmuxctlError as error:
+                if error.reason == "closed":
+                    return
+                continue
+            output.later(data)
 
 
 _joined: dict[tuple[Credentials, type[Connection]], SharedConnection] = {}

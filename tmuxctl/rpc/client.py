@@ -31,6 +31,7 @@ from tmuxctl.rpc.records import (
     Header,
     RemoteCall,
     id_of,
+    now,
     number_of,
     other_version_error,
     pack_call,
@@ -58,8 +59,10 @@ class Patience(Value):
 class _Pending:
     """A call under way, as its caller sees it."""
 
-    def __init__(self, call_id: str, parts: list[bytes], digest: str) -> None:
-        self.id, self.parts, self.digest = call_id, parts, digest
+    def __init__(
+        self, call_id: str, parts: list[bytes], digest: str, patience: Patience, deadline: float | None
+    ) -> None:
+        self.id, self.parts, self.digest, self.patience, self.deadline = call_id, parts, digest, patience, deadline
         self.changed = threading.Condition()
         self.next, self.told = 0, WINDOW
         """The number that is read next, and before which number the machine was told to send."""
@@ -70,9 +73,16 @@ class _Pending:
         self.failed: TmuxctlError | None = None
         self.repeatable = False
         self.sent: float | None = None
-        """When the first record of it was sent."""
+        """When the first record of it was sent, in seconds of `records.now`."""
         self.began = self.heard = time.monotonic()
         self.beat = self.moved = self.began
+
+    def seconds_to_begin(self, timing: RpcTiming) -> float:
+        """For how long the machine may still begin with the call: no longer than its caller waits."""
+        left = self.heard + self.patience.seconds - time.monotonic()
+        if self.deadline is not None:
+            left = min(left, self.deadline - time.monotonic())
+        return max(0.0, min(left, timing.silence_seconds))
 
     @property
     def window(self) -> int:
@@ -132,7 +142,8 @@ class CallClient:
         answer that makes no sense.
         """
         raw = bool(call.arguments.get("raw"))
-        pending = _Pending(call_id or os.urandom(8).hex(), list(split_body(pack_call(call))), call.digest)
+        parts = list(split_body(pack_call(call)))
+        pending = _Pending(call_id or os.urandom(8).hex(), parts, call.digest, patience, current().deadline)
         answer = _AnswerReader(self, pending, allowed, patience, raw)
         self._begin(pending, patience)
         current().wake_by(answer.wake)
@@ -277,8 +288,9 @@ class CallClient:
                 "repeatable": pending.repeatable,
                 # whatever is sent through a carrier comes to the process that it was connected to, or to none
                 "age": 0.0 if pending.sent is None else max(0.0, carrier.connected - pending.sent),
+                "until": now() - carrier.connected + pending.seconds_to_begin(self.timing),
             }
-            sent = time.monotonic()
+            sent = now()
             if not self._send(carrier, header, body):
                 return
             pending.sent = pending.sent or sent

@@ -4,9 +4,11 @@ A carrier may lose, repeat, delay and reorder records, and may be cut and made a
 each record that answers it a number, and the caller asks again for what does not come. Nothing else is relied on.
 
     from the caller
-    call      id, part, parts, window, digest, age, repeatable; body: a part of the call as JSON (see `pack_call`). `digest` is
-              the same for the same call alone. `age` are the seconds since it was first sent: a machine whose process is younger
-              does not know whether an earlier one carried it out, and does so only if it is `repeatable`
+    call      id, part, parts, window, digest, age, until, repeatable; body: a part of the call as JSON (see `pack_call`).
+              `digest` is the same for the same call alone. `age`: how many seconds before this carrier was connected it was
+              first sent. A machine whose process is younger does not know whether an earlier one carried it out, and does so
+              only if it is `repeatable`. `until`: for how many seconds after that moment the call may begin; a record that
+              comes later is dropped
     more      id, next, window, again: what is before number `next` has come, and what is before `window` may be sent;
               `again`: what was sent from `next` on is asked for again
     cancel    id: the caller has given up
@@ -18,6 +20,8 @@ each record that answers it a number, and the caller asks again for what does no
     unknown   id, seconds: there is no such call, and has been none for so many seconds
     failed    id; body: the error for which the call is not carried out, or nothing more of it is told, as JSON
 
+Both times are told of a moment that both ends know, as whatever carries a record may keep it back for as long as it likes.
+
 Every header has its version, `v`. A record of another version is answered with an error that says so.
 """
 
@@ -27,6 +31,7 @@ import base64
 import hashlib
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
@@ -56,6 +61,12 @@ RESULT_MOST = 96 << 20
 NAME_MOST = 64
 """Characters of the name of an operation or argument."""
 
+
+def now() -> float:
+    """Seconds from some moment on, which pass while a machine sleeps, too (CLOCK_BOOTTIME of Linux, clock_gettime(2))."""
+    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
 ID = re.compile(r"[A-Za-z0-9]{8,64}", re.ASCII)
 
 NUMBER_MOST = 1 << 53
@@ -68,7 +79,7 @@ Send = Callable[[Header, bytes], None]
 class Carrier(Protocol):
     """What brings records to one machine, and its records here. It may lose, repeat, delay and reorder them.
 
-    `connected` is when it was connected, in seconds of time.monotonic: what it brings comes to the process that was there then.
+    `connected` is when it was connected, in seconds of `now`: what it brings comes to the process that was there then.
     """
 
     connected: float

@@ -32,6 +32,7 @@ from tmuxctl.rpc.records import (
     RemoteCall,
     Send,
     id_of,
+    now,
     number_of,
     other_version_error,
     parse_call,
@@ -156,7 +157,7 @@ class Responder:
         timing: RpcTiming = TIMING.rpc,
     ) -> None:
         self.service, self.access, self.limits, self.timing = service, access, limits, timing
-        self.began = time.monotonic()
+        self.began = now()
         self._calls: OrderedDict[str, _Running] = OrderedDict()
         self._under_way: set[str] = set()
         self._forgotten: OrderedDict[str, None] = OrderedDict()
@@ -167,7 +168,7 @@ class Responder:
 
     def receive(self, header: Header, body: bytes, send: Send, *, connected: float) -> None:
         """Take a record of the caller; what answers it goes through `send`, from any thread. `connected` is when the carrier that
-        brings it was connected, in seconds of time.monotonic. One that makes no sense is dropped."""
+        brings it was connected, in seconds of `records.now`. One that makes no sense is dropped."""
         with suppress(ValueError):
             call_id = id_of(header)
             if header.get("v") not in VERSIONS:
@@ -190,6 +191,7 @@ class Responder:
                 and (call_id := id_of(header)) not in self._calls
                 and call_id not in self._forgotten
                 and not self._may_be_known_to_another(call_id, header, connected)
+                and not self._is_late(header, connected)
             )
         return False
 
@@ -211,6 +213,9 @@ class Responder:
         part, window = number_of(header, "part", parts), number_of(header, "window")
         if len(body) > BODY_MOST:
             raise ValueError("a body that is too long")
+        known = self._calls.get(call_id)
+        if (known is None or not known.is_whole) and self._is_late(header, connected):
+            raise ValueError("it comes too late")
         if time.monotonic() - self._tidied > self.timing.beat_seconds:
             self._tidy()
         if self._may_be_known_to_another(call_id, header, connected):
@@ -259,17 +264,18 @@ class Responder:
     def _may_be_known_to_another(self, call_id: str, header: Header, connected: float) -> bool:
         """Whether a process before this one may have begun with the call, which would then be carried out twice.
 
-        `age` is how long before its carrier was connected the caller sent it first. That is told of a fixed moment, as whatever
-        carries the record may keep it back for as long as it likes.
+        `age` is how long before its carrier was connected the caller sent it first.
         """
-        age = header.get("age")
-        if isinstance(age, bool) or not isinstance(age, (int, float)) or not age >= 0:
-            raise ValueError("no age")
+        age = _seconds_of(header, "age")
         known = call_id in self._calls or header.get("repeatable") is True
         return not known and age > connected - self.began
 
+    def _is_late(self, header: Header, connected: float) -> bool:
+        """Whether the caller does not wait any more for a call to begin."""
+        return now() > connected + _seconds_of(header, "until") + self.timing.late_seconds
+
     def _send_unknown(self, call_id: str, send: Send) -> None:
-        seconds = round(time.monotonic() - self.began, 3)
+        seconds = round(now() - self.began, 3)
         _try_send(send, {"v": VERSION, "type": "unknown", "id": call_id, "seconds": seconds})
 
     def _claim(self, call: _Running) -> bool:
@@ -490,6 +496,13 @@ def _try_send(send: Send, header: Header, body: bytes = b"") -> None:
     # what gets lost with a carrier is asked for again through the next one
     with suppress(TmuxctlError, OSError):
         send(header, body)
+
+
+def _seconds_of(header: Header, name: str) -> float:
+    found = header.get(name)
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not found >= 0:
+        raise ValueError(f"{name} is no number of seconds")
+    return found
 
 
 def _refuse_addresses(names: Any) -> None:

@@ -127,7 +127,7 @@ class EventReader:
         """What is stored now and from now on, and whether the host is heard; without end, over any loss of the connection.
 
         Unreachable where the stream does not answer at the beginning, Denied whenever the gateway refuses this client."""
-        feed = self._connection.subscribe(subjects.feed(self._host))
+        feed = self._connection.subscribe(subjects.feed(self._host), of_stream=True)
         heart = _Heart(self._connection, self._host, self._machine, self._timing)
         read_at, fed = 0, False
         while True:
@@ -208,7 +208,9 @@ class _Heart:
 
     def __init__(self, connection: Connection, host: str, machine: str, timing: GatewayTiming) -> None:
         self._connection, self._machine, self._timing = connection, machine, timing
-        self._beats = connection.subscribe(subjects.heartbeat(host))
+        self._beats = connection.subscribe(
+            subjects.heartbeat(host), first=lambda message: None if message.data else message
+        )
         self._heard, self._opened, self._silent = time.monotonic(), 0, False
 
     def look(self) -> Iterator[MachineEvent]:
