@@ -126,7 +126,8 @@ def _next(messages: Subscription, ends: float, fits: Callable[[CarriedMessage], 
             raise Timeout(
                 "no client has paired: the code was not used, or mistyped", reason="no_client", hint=hint
             ) from None
-        if message.data[:1] == PAIRING and fits(message):
+        # other members can have the stream answer here, in any client's name; its answers always have headers
+        if message.data[:1] == PAIRING and not message.headers and fits(message):
             return message
 
 

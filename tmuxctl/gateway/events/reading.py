@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 
 from tmuxctl.errors import Denied, Timeout, Unreachable, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import find_known, read_client_credentials
-from tmuxctl.gateway.connection import MOST_MESSAGES, Connection, StoredEvent, Subscription
+from tmuxctl.gateway.connection import MOST_MESSAGES, CarriedMessage, Connection, StoredEvent, Subscription
 from tmuxctl.gateway.events.stored import EventContent, EventPlace, parse_content, unpack_event
 from tmuxctl.machines import MachineEntry
 from tmuxctl.model import parse_seconds
@@ -213,7 +213,8 @@ class _Heart:
 
     def look(self) -> Iterator[MachineEvent]:
         """What changed since the last call: the host is silent, or heard again."""
-        now, came = time.monotonic(), _drain(self._beats, 0.0)
+        # other members can have the stream answer there; its answers always have headers
+        now, came = time.monotonic(), _drain(self._beats, 0.0, lambda message: not message.headers)
         connected, opened = self._connection.connected.is_set(), self._connection.opened
         if came or not connected or opened != self._opened:
             self._heard, self._opened = now, opened
@@ -226,13 +227,14 @@ class _Heart:
             yield MachineEvent(kind="silent", machine=self._machine, time=_ago(0.0))
 
 
-def _drain(messages: Subscription, seconds: float) -> bool:
-    """Whether anything came; waits so many seconds for it. What waits is taken."""
+def _drain(
+    messages: Subscription, seconds: float, counts: Callable[[CarriedMessage], bool] = lambda message: True
+) -> bool:
+    """Whether anything came that counts; waits so many seconds for it. What waits is taken."""
     came = False
     with suppress(Timeout):
         for _ in range(MOST_MESSAGES):
-            messages.next(0.0 if came else seconds)
-            came = True
+            came = counts(messages.next(0.0 if came else seconds)) or came
     return came
 
 
