@@ -153,6 +153,7 @@ def test_a_heartbeat_is_the_hosts_own(gateway: GatewaySite, operator: OperatorRe
         connect(gateway.add("host")) as host,
         connect(read_client_credentials()) as client,
         connect(gateway.add("client")) as stranger,
+        connect(gateway.add("host")) as evil,
     ):
         own = host.credentials.id
         host.publish_event(b"anything", "1")
@@ -161,6 +162,7 @@ def test_a_heartbeat_is_the_hosts_own(gateway: GatewaySite, operator: OperatorRe
 
         def is_silent() -> bool:
             have_stream_answer(stranger, own, subjects.heartbeat(own))
+            evil.publish(subjects.events(evil.credentials.id), b"x", subjects.heartbeat(own))
             told.extend(one.kind for one in heart.look())
             return "silent" in told
 

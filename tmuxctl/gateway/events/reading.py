@@ -213,8 +213,8 @@ class _Heart:
 
     def look(self) -> Iterator[MachineEvent]:
         """What changed since the last call: the host is silent, or heard again."""
-        # other members can have the stream answer there; its answers always have headers
-        now, came = time.monotonic(), _drain(self._beats, 0.0, lambda message: not message.headers)
+        # other members can have the stream answer there; its answers have headers or data
+        now, came = time.monotonic(), _drain(self._beats, 0.0, lambda message: not (message.headers or message.data))
         connected, opened = self._connection.connected.is_set(), self._connection.opened
         if came or not connected or opened != self._opened:
             self._heard, self._opened = now, opened
