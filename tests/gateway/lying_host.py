@@ -33,5 +33,5 @@ class LyingResponder(responder.Responder):
 if __name__ == "__main__":
     from tmuxctl.gateway import host
 
-    host.Responder = LyingResponder  # type: ignore[attr-defined]  # a host of this process lies
+    vars(host)["Responder"] = LyingResponder
     raise SystemExit(main())

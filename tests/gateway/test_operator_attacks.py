@@ -21,9 +21,13 @@ from gateway.operator_relay import OperatorRelay, Relayed, pass_on
 from tmuxctl.control import Control
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import client_credentials_path, read_client_credentials
+from tmuxctl.gateway.connection import Connection
+from tmuxctl.gateway.events import reading
 from tmuxctl.sealed.handshake import ClientHandshake
 from tmuxctl.sealed.keys import make_key_pair
 from tmuxctl.sealed.trust import KnownMachines
+from tmuxctl.timing import TIMING
+from tmuxctl.value import changed
 
 
 @pytest.fixture
@@ -116,6 +120,69 @@ def test_a_host_whose_subscription_was_refused_once_comes_back(thathost: JoinedH
     run("new", "thathost/sh", "--", "sh")
     operator.say(f"-ERR 'Permissions Violation for Subscription to \"tmc.{thathost.id}.rpc.*\"'\r\n".encode())
     until(lambda: command("screen", "thathost/sh").returncode == 0, "no call is answered any more", seconds=30.0)
+
+
+def have_stream_answer(member: Connection, host: str, subject: str) -> None:
+    """Have the gateway put a stored event of a host on a subject that this client of the gateway may not publish."""
+    wanted = {"seq": 1, "batch": 50, "next_by_subj": subjects.events(host)}
+    member.publish(subjects.READ, json.dumps(wanted).encode(), subject)
+
+
+def test_a_member_cannot_shut_out_another(thathost: JoinedHost, gateway: GatewaySite) -> None:
+    run("new", "thathost/sh", "--", "sh")
+    until(lambda: command("machine", "events", "thathost").stdout, "no event is stored")
+    others = subjects.handshake(thathost.id, read_client_credentials().id)
+    over = threading.Event()
+    with connect(gateway.add("client")) as stranger:
+
+        def flood() -> None:
+            while not over.wait(0.01):
+                have_stream_answer(stranger, thathost.id, others)
+
+        sender = threading.Thread(target=flood, daemon=True)
+        sender.start()
+        done = [command("screen", "thathost/sh") for _ in range(5)]
+        over.set()
+        sender.join(20)
+    assert [one.returncode for one in done] == [0] * 5, done[-1].stderr
+
+
+def test_a_heartbeat_is_the_hosts_own(gateway: GatewaySite, operator: OperatorRelay) -> None:
+    timing = changed(TIMING.gateway, silent_seconds=1.0)
+    with (
+        connect(gateway.add("host")) as host,
+        connect(read_client_credentials()) as client,
+        connect(gateway.add("client")) as stranger,
+        connect(gateway.add("host")) as evil,
+    ):
+        own = host.credentials.id
+        host.publish_event(b"anything", "1")
+        heart = reading._Heart(client, own, "far", timing)  # what `machine events --follow` asks
+        told: list[str] = []
+
+        def is_silent() -> bool:
+            have_stream_answer(stranger, own, subjects.heartbeat(own))
+            evil.publish(subjects.events(evil.credentials.id), b"x", subjects.heartbeat(own))
+            told.extend(one.kind for one in heart.look())
+            return "silent" in told
+
+        until(is_silent, "another's answers count as heartbeats")
+        host.publish(subjects.heartbeat(own), b"")
+        until(lambda: "heard" in (one.kind for one in heart.look()), "the host is not heard")
+
+
+def test_a_pairing_for_one_client_is_not_ended_by_another_host(thathost: JoinedHost, gateway: GatewaySite) -> None:
+    own = read_client_credentials().id
+    remove_pairing("thathost")
+    with connect(gateway.add("host")) as evil:
+
+        def spoil() -> None:
+            evil.publish_event(b"p" + os.urandom(34), "1")
+            evil.publish(subjects.last(evil.credentials.id), b"", subjects.handshake(thathost.id, own))
+            evil.flush()
+
+        done = thathost.pair("thathost", "--client", own, before=spoil)
+    assert done.returncode == 0, done.stderr
 
 
 def test_two_pairings_at_a_time_do_not_spoil_each_other(thathost: JoinedHost) -> None:

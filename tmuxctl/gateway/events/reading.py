@@ -208,6 +208,7 @@ class _Heart:
 
     def __init__(self, connection: Connection, host: str, machine: str, timing: GatewayTiming) -> None:
         self._connection, self._machine, self._timing = connection, machine, timing
+        # other members can have the stream say there that it has stored something
         self._beats = connection.subscribe(
             subjects.heartbeat(host), first=lambda message: None if message.data else message
         )
