@@ -163,7 +163,7 @@ class GatewayCarrier:
             self.close()
             raise
         self.connected = now()
-        output = shared.Output(self._open_record, self._take_later)
+        output = shared.ChannelOutput(self._open_record, self._take_later)
         self._subject = self._shared.follow(self._host, self._channel.id.hex(), output)
 
     def send(self, header: Header, body: bytes) -> None:

@@ -13,7 +13,7 @@ from tmuxctl.timing import GatewayTiming
 from tmuxctl.value import Value
 
 
-class Output(Value):
+class ChannelOutput(Value):
     """What takes the output of one channel. `first` is given each message in the connection's thread, where nothing may be waited
     for; what it leaves is given to `later`, in a thread in which the output of all channels is handled in turn."""
 
@@ -27,13 +27,13 @@ class SharedConnection:
     def __init__(self, credentials: Credentials, timing: GatewayTiming, connection_class: type[Connection]) -> None:
         self.users = 0
         self.connection = connection_class(credentials, timing)
-        self._outputs: dict[str, Output] = {}
+        self._outputs: dict[str, ChannelOutput] = {}
         # one subscription for all: each further channel costs no round trip
         every = subjects.output(subjects.ANY, credentials.id, subjects.ANY)
         self._left = self.connection.subscribe(every, first=self._give)
         threading.Thread(target=self._give_later, name="gateway output", daemon=True).start()
 
-    def follow(self, host: str, channel: str, output: Output) -> str:
+    def follow(self, host: str, channel: str, output: ChannelOutput) -> str:
         """Have the output of a channel taken by this, until `leave` with the subject that this returns."""
         subject = subjects.output(host, self.connection.credentials.id, channel)
         self._outputs[subject] = output
@@ -52,7 +52,7 @@ class SharedConnection:
         if last:
             self.connection.close()
 
-    def _give(self, message: CarriedMessage) -> tuple[Output, bytes] | None:
+    def _give(self, message: CarriedMessage) -> tuple[ChannelOutput, bytes] | None:
         output = self._outputs.get(message.subject)
         left = output.first(message.data) if output is not None else None
         return None if output is None or left is None else (output, left)
