@@ -21,7 +21,7 @@ from gateway.operator_relay import OperatorRelay, Relayed, pass_on
 from tmuxctl.control import Control
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.carrier import client_credentials_path, read_client_credentials
-from tmuxctl.gateway.connection import Connection
+from tmuxctl.gateway.connection import EVENT_BYTES, Connection
 from tmuxctl.gateway.events import reading
 from tmuxctl.sealed.handshake import ClientHandshake
 from tmuxctl.sealed.keys import make_key_pair
@@ -97,6 +97,14 @@ def test_events_without_an_end_are_not_read_for_ever(thathost: JoinedHost, opera
     done = command("machine", "events", "thathost")
     assert done.returncode == 7, done
     assert "has no end" in done.stderr
+
+
+def test_events_that_are_too_large_are_not_kept(thathost: JoinedHost, operator: OperatorRelay) -> None:
+    operator.divert(Path(client_credentials_path()))
+    operator.hook = answer_reads(thathost.id, lambda number: bytes(EVENT_BYTES + 1))
+    done = command("machine", "events", "thathost")
+    assert done.returncode == 7, done
+    assert "the gateway's stream answered" in done.stderr
 
 
 @pytest.mark.parametrize("headers", [b"garbage", b"NATS/1.0 \r\n\xff: \xff\r\n\r\n"])

@@ -454,7 +454,7 @@ class Connection:
                     return EventBatch((), 0)
                 if status == "204":
                     return EventBatch(tuple(events), _parse_number(message, "Nats-Num-Pending"))
-                if status is not None or len(events) >= most:
+                if status is not None or len(events) >= most or len(message.data) > EVENT_BYTES:
                     raise _stream_error(message.headers)
                 events.append(_parse_event(message))
         except Timeout:
