@@ -126,8 +126,13 @@ def test_what_is_no_event_is_refused_before_anything_is_computed():
 def test_a_key_of_small_order_is_refused():
     sealed = seal()
     refuse(FIRST, sealed[:1] + bytes(32) + sealed[33:])
-    with pytest.raises(ValueError, match="shared key"):
+    with pytest.raises(ValueError, match="any recipient"):
         seal(recipients=(bytes(32),))
+
+
+def test_a_recipient_with_a_key_of_small_order_does_not_keep_the_event_from_the_others():
+    sealed = seal(recipients=(FIRST.public, bytes(32), SECOND.public))
+    assert opened(FIRST, sealed) == opened(SECOND, sealed) == b"the state is idle"
 
 
 def test_the_bounds_are_those_named():

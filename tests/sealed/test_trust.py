@@ -215,7 +215,7 @@ def test_the_size_is_bounded(clients):
     write(clients, "#" * ((1 << 20) - 10) + "\n")
     assert refused(clients.add, AuthorizedClient("new", KEYS[0])).reason == "too_many"
     assert clients.entries() == ()
-    lines = [f"c{number} {key_text(number.to_bytes(32, 'big'))} read *" for number in range(MOST_ENTRIES)]
+    lines = [f"c{number} {key_text(number.to_bytes(32, 'little'))} read *" for number in range(2, MOST_ENTRIES + 2)]
     write(clients, "\n".join(lines))
     assert len(clients.entries()) == MOST_ENTRIES
     assert refused(clients.add, AuthorizedClient("new", KEYS[0])).reason == "too_many"
