@@ -14,8 +14,8 @@ from tmuxctl.sealed import sealing
 from tmuxctl.sealed.keys import make_key_pair
 from tmuxctl.sealed.sealing import (
     HEAD_BYTES,
+    MOST_CLIENTS,
     MOST_CONTENT,
-    MOST_RECIPIENTS,
     NONCE,
     WRAPPED_BYTES,
     open_event,
@@ -115,7 +115,7 @@ def test_what_is_no_event_is_refused_before_anything_is_computed():
     for wrong, told in (
         (b"\2" + sealed[1:], no_version),
         (sealed[:33] + b"\0\0" + sealed[HEAD_BYTES:], no_version),
-        (sealed[:33] + (MOST_RECIPIENTS + 1).to_bytes(2, "big") + sealed[HEAD_BYTES:], no_version),
+        (sealed[:33] + (MOST_CLIENTS + 1).to_bytes(2, "big") + sealed[HEAD_BYTES:], no_version),
         (sealed + bytes(MOST_CONTENT), "this is no sealed event: it is too long"),
     ):
         with pytest.raises(Denied) as error:
@@ -140,7 +140,7 @@ def test_the_bounds_are_those_named():
     for content, recipients in (
         (bytes(MOST_CONTENT + 1), (FIRST.public,)),
         (b"", ()),
-        (b"", (FIRST.public,) * (MOST_RECIPIENTS + 1)),
+        (b"", (FIRST.public,) * (MOST_CLIENTS + 1)),
     ):
         with pytest.raises(ValueError, match="recipients"):
             seal(content, recipients)

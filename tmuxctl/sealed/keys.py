@@ -26,8 +26,8 @@ from tmuxctl.value import Value
 KEY_BYTES = 32
 FILE_LIMIT = 4096
 TOLD_LIMIT = 1 << 20
-TOLD_MOST = 4096
-"""Clients that are noted to know a new key: as many as a host knows."""
+MOST_CLIENTS = 1024
+"""Clients that a host knows, and for which one event is sealed: with more an event would not fit into one message."""
 
 
 class KeyPair(Value):
@@ -108,7 +108,7 @@ class KeyFiles:
             found, told = self._read(), self.find_told()
             if found is None or found.old is None or client in told:
                 return
-            clients = [key_text(one) for one in (*told, client)][-TOLD_MOST:]
+            clients = [key_text(one) for one in (*told, client)][-MOST_CLIENTS:]
             write_record(self._told_path, {"key": key_text(found.current.public), "clients": clients})
 
     def stamp(self) -> object:

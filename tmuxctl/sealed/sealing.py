@@ -22,10 +22,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tmuxctl.errors import Denied
-from tmuxctl.sealed.keys import KEY_BYTES, KeyPair, make_key_pair
+from tmuxctl.sealed.keys import KEY_BYTES, MOST_CLIENTS, KeyPair, make_key_pair
 
 VERSION = 1
-MOST_RECIPIENTS = 1024
 MOST_CONTENT = 256 << 10
 """Bytes of the content of one event."""
 
@@ -41,11 +40,11 @@ def seal_event(recipients: Sequence[bytes], content: bytes, *, host: KeyPair, st
     """An event that the owners of these static keys can open, and no other.
 
     `stream` and `number` say which event it is: who opens it has to name the same. A recipient with whose key nothing can be
-    agreed is left out, as no private key belongs to it. ValueError for more than MOST_RECIPIENTS or MOST_CONTENT, or if there is
+    agreed is left out, as no private key belongs to it. ValueError for more than MOST_CLIENTS or MOST_CONTENT, or if there is
     no recipient.
     """
-    if not 0 < len(recipients) <= MOST_RECIPIENTS or len(content) > MOST_CONTENT:
-        raise ValueError(f"an event has 1 to {MOST_RECIPIENTS} recipients and at most {MOST_CONTENT} bytes")
+    if not 0 < len(recipients) <= MOST_CLIENTS or len(content) > MOST_CONTENT:
+        raise ValueError(f"an event has 1 to {MOST_CLIENTS} recipients and at most {MOST_CONTENT} bytes")
     ephemeral, content_key = make_key_pair(), os.urandom(KEY_BYTES)
     agreed: dict[bytes, bytes] = {}
     for recipient in recipients:
@@ -67,7 +66,7 @@ def open_event(client: KeyPair, sealed: bytes, *, host_key: bytes, stream: str, 
     """The content of an event that the host with this static key sealed for the client. Denied `sealed` for any other bytes."""
     count = int.from_bytes(sealed[HEAD_BYTES - 2 : HEAD_BYTES], "big")
     begin = HEAD_BYTES + count * WRAPPED_BYTES
-    if sealed[:1] != bytes((VERSION,)) or not 0 < count <= MOST_RECIPIENTS:
+    if sealed[:1] != bytes((VERSION,)) or not 0 < count <= MOST_CLIENTS:
         raise _refuse("this is no sealed event of a version that is known here")
     if len(sealed) > begin + MOST_CONTENT + TAG_BYTES:
         raise _refuse("this is no sealed event: it is too long")
