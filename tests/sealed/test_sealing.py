@@ -11,10 +11,9 @@ from hypothesis import strategies as some
 
 from tmuxctl.errors import Denied
 from tmuxctl.sealed import sealing
-from tmuxctl.sealed.keys import make_key_pair
+from tmuxctl.sealed.keys import MOST_CLIENTS, make_key_pair
 from tmuxctl.sealed.sealing import (
     HEAD_BYTES,
-    MOST_CLIENTS,
     MOST_CONTENT,
     NONCE,
     WRAPPED_BYTES,
