@@ -114,7 +114,7 @@ def parse_json(text: bytes | str, *, limit: int = JSON_LIMIT, values: int | None
     if len(text) > limit:
         raise ValueError(f"more than {limit} bytes of JSON")
     if values is not None:
-        if _has_more_values(text, values):
+        if has_more_values(text, values):
             raise ValueError(f"more than {values} values of JSON")
         # json.loads takes UTF-16 and UTF-32 too, in which other bytes are quotes than were counted (RFC 8259, section 8.1)
         text = text.decode() if isinstance(text, bytes) else text
@@ -133,7 +133,7 @@ def parse_json(text: bytes | str, *, limit: int = JSON_LIMIT, values: int | None
     raise TooDeep("JSON is nested too deeply")
 
 
-def _has_more_values(text: bytes | str, most: int) -> bool:
+def has_more_values(text: bytes | str, most: int) -> bool:
     """Whether a JSON text has more values than that: each but the first has a comma, a bracket or a brace before it."""
     data = text.encode("utf-8", "replace") if isinstance(text, str) else text
     # what stands in strings counts too at first, as that is quick

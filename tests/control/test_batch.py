@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import threading
+import tracemalloc
 from collections.abc import Callable
 from functools import partial
 from inspect import unwrap
@@ -119,6 +120,29 @@ def test_a_wait_looks_behind_the_input_of_its_batch_though_another_types(
 def parse(steps: object) -> tuple[batch.PlannedStep, ...]:
     """The steps as `Control.batch` has them."""
     return batch.parse_steps(steps, None, partial(find, Control), limit=Limits().batch_steps)
+
+
+@pytest.mark.parametrize("between", [",", "\n"], ids=["array", "lines"])
+def test_steps_of_too_many_values_are_refused_before_there_are_any(between: str) -> None:
+    step = '{"keys": [' + ",".join(["{}"] * 999) + "]}"
+    text = between.join([step] * 250)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Usage) as wrong:
+            parse(text if between == "\n" else f"[{text}]")
+        assert wrong.value.reason == "too_long"
+        # 250,000 empty objects take 16 MB
+        assert tracemalloc.get_traced_memory()[1] < 10 * len(text)
+    finally:
+        tracemalloc.stop()
+
+
+def test_lines_are_counted_before_they_are_read() -> None:
+    with pytest.raises(Usage) as wrong:
+        parse("1\n" * 2000 + "no JSON")
+    assert wrong.value.reason == "too_many_steps"
+    # what stands in a text is no value
+    assert len(parse(json.dumps([{"send": "[{,}]" * 100_000}]))) == 1
 
 
 WRONG: list[tuple[Any, str, str]] = [

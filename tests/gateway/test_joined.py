@@ -30,6 +30,7 @@ from tmuxctl.gateway.carrier import GatewayCarrier, client_credentials_path, rea
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.host import GatewayHost, HostLimits, RateLimit
 from tmuxctl.gateway.messages import ABOUT, PAIRING
+from tmuxctl.gateway.pairing import let_client_in
 from tmuxctl.machines import MachineEntry
 from tmuxctl.rpc.records import Header, RemoteCall, pack_call
 from tmuxctl.sealed import pairing
@@ -220,6 +221,37 @@ def send_guess(credentials: Credentials, host: str, first: bytes) -> None:
     """Begin a pairing as another client of the gateway; nothing answers it."""
     with connect(credentials) as made, pytest.raises(TmuxctlError):
         made.request(host, PAIRING + first, 1.0, handshake=True)
+
+
+@pytest.mark.parametrize(("third", "reason_told"), [(b"x" * 60, "wrong_code"), (b"", "no_client")])
+def test_the_client_that_has_used_up_a_code_is_named(gateway: GatewaySite, third: bytes, reason_told: str) -> None:
+    host, other = gateway.add("host"), gateway.add("client")
+    guess = pairing.PairingClient("111-111-111", make_key_pair(), AuthorizedClient("other", bytes(32)))
+    used: list[str] = []
+
+    def use_up() -> None:
+        with connect(other) as made:
+            made.request(host.id, PAIRING + guess.first, 20.0, handshake=True)
+            if third:
+                made.publish(subjects.handshake(host.id, other.id), PAIRING + third)
+                made.flush()
+
+    using = threading.Thread(target=use_up, daemon=True)
+    seconds = 30.0 if third else 3.0
+    with pytest.raises(TmuxctlError) as caught:
+        let_client_in(
+            host,
+            "laptop",
+            ("read",),
+            ("*",),
+            lambda code: using.start(),
+            used=used.append,
+            timing=changed(TIMING, sealed=changed(TIMING.sealed, pairing_seconds=seconds)),
+        )
+    using.join()
+    assert caught.value.reason == reason_told
+    assert f"client {other.id} has used up the code" in caught.value.message
+    assert used == [other.id]
 
 
 def test_pairing_with_what_does_not_wait_for_it(host: JoinedHost, gateway: GatewaySite) -> None:

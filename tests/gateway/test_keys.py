@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import queue
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -19,7 +20,7 @@ from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied
 from tmuxctl.gateway.carrier import GatewayCarrier
 from tmuxctl.machines import MachineEntry, read_machines
-from tmuxctl.rpc.records import VERSION
+from tmuxctl.rpc.records import VERSION, Header
 from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text, make_key_pair
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
 from tmuxctl.vocabulary import Way
@@ -152,9 +153,19 @@ def test_a_client_cannot_take_the_key_of_another(thathost: JoinedHost) -> None:
     line = f"other {told(command('machine', 'key', '--json'))['key']} read *\n"
     AuthorizedClients(str(thathost.authorized)).add(AuthorizedClient("other", other))
     host_id = read_machines()["thathost"].gateway
-    carrier = GatewayCarrier(MachineEntry("thathost", gateway=host_id), lambda *_: None, lambda: None)
+    answers: queue.Queue[Header] = queue.Queue()
+    entry = MachineEntry("thathost", gateway=host_id)
+    carrier = GatewayCarrier(entry, lambda header, _: answers.put(header), lambda: None)
     carrier.send({"v": VERSION, "type": "client_key"}, other)
     carrier.send({"v": VERSION, "type": "client_key"}, b"short")
+    # nothing can be agreed with it: events would be sealed for no client any more
+    carrier.send({"v": VERSION, "type": "client_key"}, bytes(32))
+    carrier.send({"v": VERSION, "type": "about"}, b"")
+    assert answers.get(timeout=20)["name"] == "tester"
+    # nor does a client take such a key for that of a host
+    known = known_key()
+    carrier._take_host_key(bytes(32))
+    assert fingerprint(carrier._known.key) == known == known_key()
     carrier.close()
     assert reached().returncode == 0
     assert line.split()[1] in thathost.authorized.read_text()

@@ -33,7 +33,7 @@ from tmuxctl.gateway.spool import Spool
 from tmuxctl.machines import MachineEntry
 from tmuxctl.operations import Call, Cancellation, Cancelled, under
 from tmuxctl.results import MachineEvent
-from tmuxctl.sealed.keys import KeyFiles, make_key_pair
+from tmuxctl.sealed.keys import KeyFiles, key_text, make_key_pair
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
@@ -240,6 +240,15 @@ def test_an_event_is_sealed_for_those_who_may_know_of_its_session(joined: Pair):
     record_all(joined, ["removed"], "build-1")
     assert len(joined.client.read_events(1).events) == 4
     assert whys(read(joined)) == ["yours"]
+
+
+def test_an_event_is_stored_for_as_many_clients_as_a_host_may_know(joined: Pair):
+    clients = AuthorizedClients()
+    keys = (key_text(number.to_bytes(32, "little")) for number in range(2, clients.most_entries + 1))
+    with open(clients.path, "a") as file:
+        file.writelines(f"c{number} {key} read *\n" for number, key in enumerate(keys))
+    record_all(joined, ["for all of them"])
+    assert whys(read(joined)) == ["for all of them"]
 
 
 def test_sessions_of_other_machines_are_not_told(joined: Pair):

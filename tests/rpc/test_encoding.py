@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tmuxctl.control import Control
-from tmuxctl.errors import CLASSES, TmuxctlError, Unreachable, Usage
+from tmuxctl.errors import CLASSES, NotFound, TmuxctlError, Unreachable, Usage
 from tmuxctl.model import Session, Status
 from tmuxctl.operations import Cancelled, list_names, read_result, to_json
 from tmuxctl.results import Answer, Batch, BatchStep, CursorPosition, Output, Screen, Written
@@ -29,6 +29,7 @@ from tmuxctl.rpc.encoding import (
     encode_any,
     encode_error,
     field_kinds,
+    result_classes,
 )
 from tmuxctl.value import Value
 
@@ -146,6 +147,8 @@ LIES = {
     "a name with a machine": {**SCREEN, "session": "other/sh"},
     "a name with an escape": {**SCREEN, "session": "sh\x1b[2J"},
     "lines are no lines": {**SCREEN, "scrollback": "text"},
+    "half of a surrogate pair": {**SCREEN, "text": "a\ud83d"},
+    "a byte that is no character": {**SCREEN, "title": "a\udcff"},
 }
 
 NO_TIMES = [
@@ -165,6 +168,31 @@ def test_what_does_not_fit_is_told_as_a_bad_answer(lie: str) -> None:
     with pytest.raises(Unreachable) as caught:
         decode(Screen, LIES[lie])
     assert caught.value.reason == "bad_answer"
+
+
+@pytest.mark.parametrize("half", [0xD83D, 0xDCFF], ids=hex)
+def test_what_is_no_character_is_refused_wherever_it_stands(half: int) -> None:
+    error = {"code": "failed", "message": "m"}
+    for take in (
+        lambda: decode_error({**error, "message": chr(half)}),
+        lambda: decode_error({**error, "details": {"a": [{"b": chr(half)}]}}),
+        lambda: decode_error({**error, "details": {chr(half): 1}}),
+        lambda: decode_any(
+            {"class": "Output", "value": {"session": chr(half), "text": "", "data": ""}}, result_classes()
+        ),
+    ):
+        with pytest.raises(Unreachable) as caught:
+            take()
+        assert caught.value.reason == "bad_answer"
+
+
+def test_a_name_of_a_file_that_is_not_utf8_survives_and_other_halves_are_replaced() -> None:
+    session = Session("sh", "1234", argv=("cat", "\udcff", "\ud83d"), cwd="/\udcff", tags=("\udcff",))
+    came = decode(Session, json.loads(json.dumps(encode(session))))
+    assert (came.argv, came.cwd, came.tags) == (("cat", "\udcff", "\ufffd"), "/\udcff", ("\ufffd",))
+    error = NotFound("no \ud83d", reason="no_session", hint="\udcff", path="\udcff")
+    told = decode_error(json.loads(json.dumps(encode_error(error))))
+    assert (told.message, told.hint, told.details) == ("no \ufffd", "\ufffd", {"path": "\ufffd"})
 
 
 @pytest.mark.parametrize("field", ["created", "active"])

@@ -12,7 +12,7 @@ import stat
 import pytest
 
 from tmuxctl.errors import Conflict, Denied, Usage
-from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text, make_key_pair, pair_of, parse_key
+from tmuxctl.sealed.keys import KeyFiles, check_public_key, fingerprint, key_text, make_key_pair, pair_of, parse_key
 from tmuxctl.timing import SealedTiming
 from tmuxctl.untrusted import NewerFormat
 
@@ -179,3 +179,35 @@ def test_what_is_no_key_is_refused(text):
 def test_the_text_of_a_key_is_read_back():
     public = make_key_pair().public
     assert parse_key(key_text(public)) == public
+
+
+P = 2**255 - 19
+SMALL_ORDER = [
+    number.to_bytes(32, "little")
+    for point in (
+        0,
+        1,
+        325606250916557431795983626356110631294008115727848805560023387167927233504,
+        39382357235489614581723060781553021112529911719440698176882885853963445705823,
+        P - 1,
+        P,
+        P + 1,
+    )
+    for number in (point, point + 2**255)
+]
+"""All 7 encodings of points of small order (D. J. Bernstein, "A state-of-the-art Diffie-Hellman function"), without and with the
+highest bit, which X25519 ignores."""
+
+
+@pytest.mark.parametrize("key", SMALL_ORDER, ids=bytes.hex)
+def test_a_key_with_which_all_agree_on_zeros_is_refused(key):
+    for take in (lambda: check_public_key(key), lambda: parse_key(key_text(key))):
+        with pytest.raises(Usage) as error:
+            take()
+        assert error.value.reason == "bad_key"
+
+
+@pytest.mark.parametrize("size", [0, 31, 33])
+def test_a_key_has_32_bytes(size):
+    with pytest.raises(Usage):
+        check_public_key(bytes([9]) * size)

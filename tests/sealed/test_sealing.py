@@ -11,11 +11,10 @@ from hypothesis import strategies as some
 
 from tmuxctl.errors import Denied
 from tmuxctl.sealed import sealing
-from tmuxctl.sealed.keys import make_key_pair
+from tmuxctl.sealed.keys import MOST_CLIENTS, make_key_pair
 from tmuxctl.sealed.sealing import (
     HEAD_BYTES,
     MOST_CONTENT,
-    MOST_RECIPIENTS,
     NONCE,
     WRAPPED_BYTES,
     open_event,
@@ -115,7 +114,7 @@ def test_what_is_no_event_is_refused_before_anything_is_computed():
     for wrong, told in (
         (b"\2" + sealed[1:], no_version),
         (sealed[:33] + b"\0\0" + sealed[HEAD_BYTES:], no_version),
-        (sealed[:33] + (MOST_RECIPIENTS + 1).to_bytes(2, "big") + sealed[HEAD_BYTES:], no_version),
+        (sealed[:33] + (MOST_CLIENTS + 1).to_bytes(2, "big") + sealed[HEAD_BYTES:], no_version),
         (sealed + bytes(MOST_CONTENT), "this is no sealed event: it is too long"),
     ):
         with pytest.raises(Denied) as error:
@@ -126,8 +125,13 @@ def test_what_is_no_event_is_refused_before_anything_is_computed():
 def test_a_key_of_small_order_is_refused():
     sealed = seal()
     refuse(FIRST, sealed[:1] + bytes(32) + sealed[33:])
-    with pytest.raises(ValueError, match="shared key"):
+    with pytest.raises(ValueError, match="any recipient"):
         seal(recipients=(bytes(32),))
+
+
+def test_a_recipient_with_a_key_of_small_order_does_not_keep_the_event_from_the_others():
+    sealed = seal(recipients=(FIRST.public, bytes(32), SECOND.public))
+    assert opened(FIRST, sealed) == opened(SECOND, sealed) == b"the state is idle"
 
 
 def test_the_bounds_are_those_named():
@@ -135,7 +139,7 @@ def test_the_bounds_are_those_named():
     for content, recipients in (
         (bytes(MOST_CONTENT + 1), (FIRST.public,)),
         (b"", ()),
-        (b"", (FIRST.public,) * (MOST_RECIPIENTS + 1)),
+        (b"", (FIRST.public,) * (MOST_CLIENTS + 1)),
     ):
         with pytest.raises(ValueError, match="recipients"):
             seal(content, recipients)

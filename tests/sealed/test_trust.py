@@ -11,7 +11,7 @@ import pytest
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.operations import RIGHTS
 from tmuxctl.sealed.keys import fingerprint, key_text
-from tmuxctl.sealed.trust import MOST_ENTRIES, AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
+from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
 from tmuxctl.timing import SealedTiming
 
 KEYS = [bytes((number,)) * 32 for number in range(1, 5)]
@@ -215,9 +215,11 @@ def test_the_size_is_bounded(clients):
     write(clients, "#" * ((1 << 20) - 10) + "\n")
     assert refused(clients.add, AuthorizedClient("new", KEYS[0])).reason == "too_many"
     assert clients.entries() == ()
-    lines = [f"c{number} {key_text(number.to_bytes(32, 'big'))} read *" for number in range(MOST_ENTRIES)]
+    lines = [
+        f"c{number} {key_text(number.to_bytes(32, 'little'))} read *" for number in range(2, clients.most_entries + 2)
+    ]
     write(clients, "\n".join(lines))
-    assert len(clients.entries()) == MOST_ENTRIES
+    assert len(clients.entries()) == clients.most_entries
     assert refused(clients.add, AuthorizedClient("new", KEYS[0])).reason == "too_many"
     write(clients, "\n".join([*lines, f"new {KEY} read *"]))
     assert "entries" in refused(clients.entries).message

@@ -20,7 +20,7 @@ from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, UNKNOWN_CHANNE
 from tmuxctl.machines import MachineEntry
 from tmuxctl.rpc.records import VERSION, Connect, Header, Receive, now
 from tmuxctl.sealed.handshake import ClientHandshake
-from tmuxctl.sealed.keys import KEY_BYTES, KeyFiles, KeyPair, StaticKeys, fingerprint
+from tmuxctl.sealed.keys import KeyFiles, KeyPair, StaticKeys, check_public_key, fingerprint
 from tmuxctl.sealed.records import Channel, RecordRefused
 from tmuxctl.sealed.trust import KnownMachine, KnownMachines
 from tmuxctl.state_files import take_lock
@@ -258,7 +258,11 @@ class GatewayCarrier:
 
     def _take_host_key(self, key: bytes) -> None:
         """Know the host by another key from now on, which it told in a channel that only the known one opens."""
-        if len(key) != KEY_BYTES or key == self._known.key:
+        try:
+            check_public_key(key)
+        except Usage:
+            return
+        if key == self._known.key:
             return
         before, self._known = self._known, changed(self._known, key=key)
         try:

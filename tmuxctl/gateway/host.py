@@ -25,7 +25,7 @@ from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, PAIRING, UNKNO
 from tmuxctl.rpc.records import VERSION, Header, Send, now
 from tmuxctl.rpc.responder import Responder
 from tmuxctl.sealed.handshake import HostHandshake
-from tmuxctl.sealed.keys import KEY_BYTES, KeyFiles
+from tmuxctl.sealed.keys import KeyFiles, check_public_key
 from tmuxctl.sealed.records import HEADER_BYTES, ID_BYTES, Channel, OpenedRecord
 from tmuxctl.sealed.trust import AuthorizedClients
 from tmuxctl.timing import TIMING, GatewayTiming
@@ -340,7 +340,7 @@ class GatewayHost:
         client = self._clients.find_key(old)
         if client is None:
             raise _unpaired_error()
-        if len(new) != KEY_BYTES or self._clients.find_key(new) is not None:
+        if self._clients.find_key(check_public_key(new)) is not None:
             raise Usage("this is no new key of a client", reason="bad_key", hint="pair it again")
         self._clients.replace_key(client.name, old, changed(client, key=new))
         with self._lock:

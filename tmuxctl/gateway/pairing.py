@@ -22,6 +22,8 @@ from tmuxctl.state_files import take_lock
 from tmuxctl.timing import TIMING, Timing
 from tmuxctl.value import changed
 
+AGAIN = "begin again, with a new code; with --client ID no other client than the one with this id can use it up"
+
 
 def let_client_in(
     credentials: Credentials,
@@ -31,14 +33,16 @@ def let_client_in(
     show: Callable[[str], None],
     *,
     client: str | None = None,
+    used: Callable[[str], None] = lambda client: None,
     timing: Timing = TIMING,
 ) -> AuthorizedClient:
     """Take one client into `authorized_clients`, as `name`, with these rights and patterns of sessions. `show` is given the code,
     once a client can use it; with the id of a `client` no other can, as the gateway vouches for who sends. Usage `bad_id`.
+    `used` is given the id of the client that begins with the code, which is spent then.
 
     Timeout `no_client` if none has paired within the time of a code; Denied `wrong_code` and others of `sealed.pairing` for a guess
-    that was wrong, after which the code is spent; Conflict `exists` for a name that another client has, `busy` while another
-    pairing waits for its client: each would take what is meant for the other, and spoil both codes.
+    that was wrong: both name the client that has used up the code. Conflict `exists` for a name that another client has, `busy`
+    while another pairing waits for its client: each would take what is meant for the other, and spoil both codes.
     """
     check_machine_name(name)
     check_grant(rights, sessions)
@@ -51,10 +55,17 @@ def let_client_in(
         connection.wait_connected(timing.gateway.reach_seconds)
         messages = connection.subscribe(subjects.handshake(credentials.id, sender))
         show(code)
-        first = _next(messages, ends, lambda one: len(one.data) == 2 + SPAKE_BYTES)
-        connection.respond(first, pairing.answer(first.data[1:]))
-        third = _next(messages, ends, lambda one: one.subject == first.subject and one.data != first.data)
-        wish = pairing.read_client(third.data[1:])
+        first = _next(messages, ends, _is_first, "the code was not used")
+        user = _user_of(first)
+        try:
+            connection.respond(first, pairing.answer(first.data[1:]))
+            used(user)
+            missing = f"client {user} has used up the code, and has not gone on: it was mistyped there"
+            third = _next(messages, ends, lambda one: one.subject == first.subject and one.data != first.data, missing)
+            wish = pairing.read_client(third.data[1:])
+        except Denied as error:
+            message = f"client {user} has used up the code: {error.message}"
+            raise Denied(message, reason=error.reason, hint=AGAIN) from None
         let_in = AuthorizedClient(name, wish.key, rights, sessions)
         clients.put(let_in)
         connection.respond(third, pairing.grant(rights, sessions))
@@ -117,19 +128,26 @@ def _ask(connection: Connection, host: str, message: bytes, seconds: float) -> b
 
 
 def _next(
-    messages: Subscription[CarriedMessage], ends: float, fits: Callable[[CarriedMessage], bool]
+    messages: Subscription[CarriedMessage], ends: float, fits: Callable[[CarriedMessage], bool], missing: str
 ) -> CarriedMessage:
-    """The next message of a pairing that fits; Timeout `no_client` if none comes."""
+    """The next message of a pairing that fits; Timeout `no_client` if none comes, which says what that means."""
     while True:
         try:
             message = messages.next(max(0.0, ends - time.monotonic()))
         except Timeout:
-            hint = "begin again, with a new code"
-            raise Timeout(
-                "no client has paired: the code was not used, or mistyped", reason="no_client", hint=hint
-            ) from None
+            raise Timeout(f"no client has paired: {missing}", reason="no_client", hint=AGAIN) from None
         if message.data[:1] == PAIRING and fits(message):
             return message
+
+
+def _is_first(message: CarriedMessage) -> bool:
+    """Whether it may be the first message of a client."""
+    return len(message.data) == 2 + SPAKE_BYTES and subjects.is_id(_user_of(message))
+
+
+def _user_of(message: CarriedMessage) -> str:
+    """The id of the client that sent a message, as the gateway vouches for it."""
+    return message.subject.rpartition(".")[2]
 
 
 def own_name() -> str:

@@ -48,6 +48,15 @@ TIME = re.compile(
 )
 """A time in UTC, as ISO 8601 has it."""
 
+SURROGATES = re.compile("[\ud800-\udfff]")
+"""What is no character: it cannot be written as UTF-8."""
+
+HALVES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
+"""The same, but for what stands for a byte of a file's name that is not UTF-8 (PEP 383)."""
+
+FILE_NAMES = frozenset({"argv", "cwd"})
+"""Fields that may hold such names."""
+
 STYLES = re.compile(r"(\x1b\[[0-9;:]*m)")
 """Colours and attributes (ECMA-48, SGR): what coloured text has of control sequences."""
 
@@ -55,35 +64,51 @@ TEXT_MOST = 64 << 10
 """Characters of a message or hint of an error."""
 
 
-def encode(value: Any) -> Any:
-    """A value of an operation's result as JSON's own types, with all it holds; `decode` is its inverse."""
-    if isinstance(value, Value):
-        kinds = field_kinds(type(value))  # type: ignore[arg-type]  # a class is hashable
-        return {name: _encode_field(kinds[name], getattr(value, name)) for name in value._names}
+def encode(value: Any, name: str = "") -> Any:
+    """A value of an operation's result, or of its field of this name, as JSON's own types; `decode` is its inverse. All it holds is
+    kept, but for surrogates, as a program may write them into its transcript: each becomes U+FFFD."""
     if isinstance(value, Enum):
         return value.value
+    if isinstance(value, str):
+        return value if _is_unicode(value) else _surrogates_in(name).sub("\ufffd", value)
+    if isinstance(value, Value):
+        kinds = field_kinds(type(value))  # type: ignore[arg-type]  # a class is hashable
+        return {name: _encode_field(kinds[name], getattr(value, name), name) for name in value._names}
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, Mapping):
-        return {str(name): encode(item) for name, item in value.items()}
+        return {encode(str(key)): encode(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [encode(item) for item in value]
+        return [encode(item, name) for item in value]
     return value
 
 
-def _encode_field(kind: Any, value: Any) -> Any:
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _surrogates_in(name: str) -> re.Pattern[str]:
+    """The surrogates that a field of this name may not hold."""
+    return HALVES if name in FILE_NAMES else SURROGATES
+
+
+def _encode_field(kind: Any, value: Any, name: str) -> Any:
     if kind is Any:
         return encode_any(value)
     if get_origin(kind) is tuple and get_args(kind)[0] is Any:
         return [encode_any(item) for item in value]
-    return encode(value)
+    return encode(value, name)
 
 
 def encode_any(value: Any) -> Any:
     """A value whose class no annotation fixes, with the name of its class if it has one."""
     if isinstance(value, Value):
         return {"class": type(value).__name__, "value": encode(value)}
-    return {"value": to_json(value)}
+    return {"value": encode(to_json(value))}
 
 
 def decode(kind: Any, data: Any, *, raw: bool = False) -> Any:
@@ -139,13 +164,13 @@ def field_kinds(kind: type[Value]) -> Mapping[str, Any]:
 
 def encode_error(error: TmuxctlError) -> dict[str, Any]:
     """An error as the JSON that `--json` prints, with what the library adds to it and what was done before it."""
-    return {
+    told = {
         **to_json(error.to_json()),
         "session": error.session,
         "screen": error.screen,
         "cursor": error.cursor,
-        "result": encode_any(read_result(error)),
     }
+    return {**encode(told), "result": encode_any(read_result(error))}
 
 
 def decode_error(data: Any) -> TmuxctlError:
@@ -159,7 +184,7 @@ def decode_error(data: Any) -> TmuxctlError:
     if not isinstance(details, dict) or words["message"] is None:
         raise _bad("an error without a message, or with details that are no object")
     # who tells which machine an error comes from is the one who reached it
-    told = {name: decoder.plain(one) for name, one in details.items() if name not in ("machine", "reason", "hint")}
+    told = {name: one for name, one in decoder.plain(details).items() if name not in ("machine", "reason", "hint")}
     made = (
         Cancelled()
         if words["reason"] == "cancelled"
@@ -219,11 +244,11 @@ class _Decoder:
     def plain(self, data: Any) -> Any:
         """What is JSON and nothing else, without control characters."""
         if isinstance(data, str):
-            return CONTROLS.sub("", data)
+            return self._text(str, data, "")
         if isinstance(data, list):
             return [self.plain(item) for item in data]
         if isinstance(data, dict):
-            return {CONTROLS.sub("", key): self.plain(item) for key, item in data.items()}
+            return {self._text(str, key, ""): self.plain(item) for key, item in data.items()}
         return data
 
     def _reader(self, kind: type) -> Callable[[Any, Any, str], Any] | None:
@@ -278,6 +303,8 @@ class _Decoder:
     def _text(self, kind: Any, data: Any, name: str) -> str:
         if not isinstance(data, str):
             raise _bad(f"{name} is no text")
+        if not _is_unicode(data) and _surrogates_in(name).search(data):
+            raise _bad(f"{name} holds what is no character")
         if name in TIMES and not TIME.fullmatch(data):
             raise _bad(f"{name} is no time")
         if name == "ansi":

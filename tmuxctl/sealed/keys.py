@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
 from tmuxctl.errors import Conflict, Denied, TmuxctlError, Usage
 from tmuxctl.ownership import make_parents, refuse_unsafe
@@ -26,8 +26,8 @@ from tmuxctl.value import Value
 KEY_BYTES = 32
 FILE_LIMIT = 4096
 TOLD_LIMIT = 1 << 20
-TOLD_MOST = 4096
-"""Clients that are noted to know a new key: as many as a host knows."""
+MOST_CLIENTS = 1024
+"""Clients that a host knows, and for which one event is sealed: with more an event would not fit into one message."""
 
 
 class KeyPair(Value):
@@ -108,7 +108,7 @@ class KeyFiles:
             found, told = self._read(), self.find_told()
             if found is None or found.old is None or client in told:
                 return
-            clients = [key_text(one) for one in (*told, client)][-TOLD_MOST:]
+            clients = [key_text(one) for one in (*told, client)][-MOST_CLIENTS:]
             write_record(self._told_path, {"key": key_text(found.current.public), "clients": clients})
 
     def stamp(self) -> object:
@@ -184,13 +184,25 @@ def key_text(public: bytes) -> str:
 
 
 def parse_key(text: str) -> bytes:
-    """The 32 bytes of a public key from its text. Usage `bad_key` for what is not exactly that."""
+    """The 32 bytes of a public key from its text. Usage `bad_key` for what is not exactly that, and as `check_public_key`."""
     with_bytes = _decode(text)
     if with_bytes is None:
         raise Usage(
             f"{ascii(text[:50])} is not a public key", reason="bad_key", hint="32 bytes in base64, 44 characters"
         )
-    return with_bytes
+    return check_public_key(with_bytes)
+
+
+def check_public_key(public: bytes) -> bytes:
+    """The key itself; Usage `bad_key` for what is not 32 bytes, and for a point of small order, with which every agreement is all
+    zeros (RFC 7748, section 6.1): none can be made with it."""
+    try:
+        # any private key does: each is a multiple of 8, the order that such a point has at most
+        X25519PrivateKey.from_private_bytes(bytes(KEY_BYTES)).exchange(X25519PublicKey.from_public_bytes(public))
+    except ValueError:
+        hint = "a key that tmuxctl makes is none of these: `tmuxctl gateway key` shows it"
+        raise Usage("a public key with which nothing can be agreed", reason="bad_key", hint=hint) from None
+    return public
 
 
 def _key_pair(text: Any) -> KeyPair:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -21,10 +22,9 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from tmuxctl.errors import Denied
-from tmuxctl.sealed.keys import KEY_BYTES, KeyPair, make_key_pair
+from tmuxctl.sealed.keys import KEY_BYTES, MOST_CLIENTS, KeyPair, make_key_pair
 
 VERSION = 1
-MOST_RECIPIENTS = 1024
 MOST_CONTENT = 256 << 10
 """Bytes of the content of one event."""
 
@@ -39,18 +39,24 @@ NONCE = bytes(12)
 def seal_event(recipients: Sequence[bytes], content: bytes, *, host: KeyPair, stream: str, number: int) -> bytes:
     """An event that the owners of these static keys can open, and no other.
 
-    `stream` and `number` say which event it is: who opens it has to name the same. ValueError for more than MOST_RECIPIENTS or
-    MOST_CONTENT, or for a key of small order.
+    `stream` and `number` say which event it is: who opens it has to name the same. A recipient with whose key nothing can be
+    agreed is left out, as no private key belongs to it. ValueError for more than MOST_CLIENTS or MOST_CONTENT, or if there is
+    no recipient.
     """
-    if not 0 < len(recipients) <= MOST_RECIPIENTS or len(content) > MOST_CONTENT:
-        raise ValueError(f"an event has 1 to {MOST_RECIPIENTS} recipients and at most {MOST_CONTENT} bytes")
+    if not 0 < len(recipients) <= MOST_CLIENTS or len(content) > MOST_CONTENT:
+        raise ValueError(f"an event has 1 to {MOST_CLIENTS} recipients and at most {MOST_CONTENT} bytes")
     ephemeral, content_key = make_key_pair(), os.urandom(KEY_BYTES)
-    head = bytes((VERSION,)) + ephemeral.public + len(recipients).to_bytes(2, "big")
+    agreed: dict[bytes, bytes] = {}
+    for recipient in recipients:
+        with suppress(ValueError):
+            agreed[recipient] = _agree(ephemeral.private, recipient) + _agree(host.private, recipient)
+    if not agreed:
+        raise ValueError("nothing can be agreed with the key of any recipient")
+    head = bytes((VERSION,)) + ephemeral.public + len(agreed).to_bytes(2, "big")
     encrypted = ChaCha20Poly1305(content_key).encrypt(NONCE, content, _bind(head, stream, number))
     bound = hashlib.sha256(encrypted).digest()
     wrapped = []
-    for recipient in recipients:
-        secret = _agree(ephemeral.private, recipient) + _agree(host.private, recipient)
+    for recipient, secret in agreed.items():
         wrap = ChaCha20Poly1305(_wrapping_key(secret, ephemeral.public, host.public, recipient))
         wrapped.append(wrap.encrypt(NONCE, content_key, bound))
     return head + b"".join(wrapped) + encrypted
@@ -60,7 +66,7 @@ def open_event(client: KeyPair, sealed: bytes, *, host_key: bytes, stream: str, 
     """The content of an event that the host with this static key sealed for the client. Denied `sealed` for any other bytes."""
     count = int.from_bytes(sealed[HEAD_BYTES - 2 : HEAD_BYTES], "big")
     begin = HEAD_BYTES + count * WRAPPED_BYTES
-    if sealed[:1] != bytes((VERSION,)) or not 0 < count <= MOST_RECIPIENTS:
+    if sealed[:1] != bytes((VERSION,)) or not 0 < count <= MOST_CLIENTS:
         raise _refuse("this is no sealed event of a version that is known here")
     if len(sealed) > begin + MOST_CONTENT + TAG_BYTES:
         raise _refuse("this is no sealed event: it is too long")

@@ -21,14 +21,13 @@ from tmuxctl.errors import Conflict, Denied, NotFound, Usage
 from tmuxctl.machines import check_machine_name
 from tmuxctl.operations import RIGHTS, check_rights
 from tmuxctl.ownership import make_parents, refuse_unsafe
-from tmuxctl.sealed.keys import fingerprint, key_text, parse_key
+from tmuxctl.sealed.keys import MOST_CLIENTS, fingerprint, key_text, parse_key
 from tmuxctl.state_files import take_lock
 from tmuxctl.timing import TIMING, SealedTiming
 from tmuxctl.untrusted import read_file
 from tmuxctl.value import Value
 
 FILE_LIMIT = 1 << 20
-MOST_ENTRIES = 4096
 
 HOST_ID = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 PATTERN = re.compile(r"[A-Za-z0-9._/*?\[\]!-]{1,128}", re.ASCII)
@@ -73,6 +72,8 @@ class TrustFile(Generic[E]):
     removal = "edit {name} out"
     """The command that takes an entry out, for hints."""
 
+    most_entries = 4096
+
     def __init__(
         self, path: str, parse: Callable[[list[str]], E], write: Callable[[E], str], *, timing: SealedTiming
     ) -> None:
@@ -101,8 +102,8 @@ class TrustFile(Generic[E]):
             if same is not None:
                 hint = f"choose another name, or take it out first: {self.removal.format(name=same.name)}"
                 raise Conflict(f"{same.name} has the key {fingerprint(same.key)}", reason="exists", hint=hint)
-            if len(found) >= MOST_ENTRIES:
-                raise Conflict(f"{self.path} has {MOST_ENTRIES} entries", reason="too_many", hint="remove some")
+            if len(found) >= self.most_entries:
+                raise Conflict(f"{self.path} has {self.most_entries} entries", reason="too_many", hint="remove some")
             text = self._read() or ""
             end = "" if not text or text.endswith("\n") else "\n"
             self._replace(f"{text}{end}{self._write(entry)}\n")
@@ -153,8 +154,8 @@ class TrustFile(Generic[E]):
                 raise self._refuse_line(number, str(error)) from None
             if entry.name in names or entry.key in keys:
                 raise self._refuse_line(number, f"{entry.name} or its key stands there twice")
-            if len(names) >= MOST_ENTRIES:
-                raise self._refuse_line(number, f"more than {MOST_ENTRIES} entries")
+            if len(names) >= self.most_entries:
+                raise self._refuse_line(number, f"more than {self.most_entries} entries")
             names[entry.name] = keys[entry.key] = entry
         return names, keys
 
@@ -244,6 +245,7 @@ class AuthorizedClients(TrustFile[AuthorizedClient]):
     """The clients that this user's host answers: `~/.config/tmuxctl/authorized_clients` unless another file is given."""
 
     removal = "tmuxctl gateway unpair {name}"
+    most_entries = MOST_CLIENTS
 
     def put(self, client: AuthorizedClient) -> None:
         """Add a client, in the place of what its key had before. Conflict `exists` where another client has its name."""

@@ -20,7 +20,7 @@ from tmuxctl.results import TIMED_OUT, Batch, BatchStep, exit_status
 from tmuxctl.terminal.input.keys import tmux_keys
 from tmuxctl.terminal.tmux import lease, options, server
 from tmuxctl.terminal.tmux.journal import parse_cursor
-from tmuxctl.untrusted import JSON_LIMIT, parse_json
+from tmuxctl.untrusted import JSON_LIMIT, has_more_values, parse_json
 from tmuxctl.value import Value, changed
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ INTERRUPTED = 130
 INPUTS = ("send", "keys", "ask", "exec", "decide")
 STEPS = (*INPUTS, "wait", "screen")
 """The operations that a step may be."""
+
+VALUES_MOST = 200_000
+"""Values of JSON in the text of all steps, as many as a call from another machine may have: an empty object takes 30 times as much
+memory as its text."""
 
 EXAMPLE = """[{"send": "make"}, {"wait": {"prompt": true}}]"""
 
@@ -77,17 +81,21 @@ def parse_steps(
         raise Usage("give the steps, or --file", reason="missing", hint=f"tmuxctl batch NAME '{EXAMPLE}'")
     if file is not None:
         given = read_given_file(file)
-    found = _parse_text(given) if isinstance(given, (str, bytes)) else given
+    found = _parse_text(given, limit) if isinstance(given, (str, bytes)) else given
     if not isinstance(found, (list, tuple)):
         raise Usage("the steps are neither a list nor a text", reason="bad_type", hint=f"as in {EXAMPLE}")
     if not found:
         raise Usage("there are no steps", reason="missing", hint=f"as in {EXAMPLE}")
-    if len(found) > limit:
-        raise Usage(f"{len(found)} steps are more than {limit}", reason="too_many_steps", hint="use several batches")
+    _check_count(len(found), limit)
     return tuple(_parse_step(number, one, find) for number, one in enumerate(found, 1))
 
 
-def _parse_text(text: str | bytes) -> Sequence[Any]:
+def _check_count(steps: int, limit: int) -> None:
+    if steps > limit:
+        raise Usage(f"{steps} steps are more than {limit}", reason="too_many_steps", hint="use several batches")
+
+
+def _parse_text(text: str | bytes, limit: int) -> Sequence[Any]:
     if len(text) > JSON_LIMIT:
         hint = f"at most {JSON_LIMIT >> 20} MiB"
         raise Usage(f"the steps are more than {JSON_LIMIT} bytes", reason="too_long", hint=hint)
@@ -95,13 +103,18 @@ def _parse_text(text: str | bytes) -> Sequence[Any]:
         text = text.decode("utf-8-sig") if isinstance(text, bytes) else text
     except UnicodeDecodeError:
         raise Usage("the steps are not UTF-8", reason="bad_text", hint=f"as in {EXAMPLE}") from None
+    if has_more_values(text, VALUES_MOST):
+        hint = "give longer texts, or use several batches"
+        raise Usage(f"the steps have more than {VALUES_MOST} values of JSON", reason="too_long", hint=hint)
     if text.lstrip().startswith("["):
         value = _parse_json(text, "the steps are")
         assert isinstance(value, list)
         return value
     # not str.splitlines: a JSON string may hold U+2028
-    lines = enumerate(text.split("\n"), 1)
-    return [_parse_json(line, f"line {number} of the steps is") for number, line in lines if line.strip()]
+    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    _check_count(len(lines), limit)
+    # a line that is no JSON ends it, so what was counted of all lines together is right for those that are read
+    return [_parse_json(line, f"line {number} of the steps is") for number, line in lines]
 
 
 def _parse_json(text: str, what: str) -> Any:

@@ -22,7 +22,7 @@ from tmuxctl.gateway.events.stored import EventContent, EventPlace, pack_event, 
 from tmuxctl.gateway.spool import EventPublisher, Spool, SpooledEvent
 from tmuxctl.results import Event
 from tmuxctl.sealed.keys import KeyFiles, make_key_pair
-from tmuxctl.sealed.sealing import MOST_RECIPIENTS, seal_event
+from tmuxctl.sealed.sealing import seal_event
 from tmuxctl.sealed.trust import AuthorizedClients
 from tmuxctl.state_files import state_home
 from tmuxctl.timing import TIMING, GatewayTiming
@@ -115,7 +115,7 @@ class EventRecorder:
         """What is stored in the place of events that found no room: their number, for all who may read."""
         life = unpack_event(gap.data)[0].life if gap.data else self._spool.life
         content = EventContent(time=_now(), lost=gap.lost)
-        readers = self._find_readers(None)[:MOST_RECIPIENTS] or (make_key_pair().public,)
+        readers = self._find_readers(None) or (make_key_pair().public,)
         return self._seal(readers, content, EventPlace(self._spool.name, life, gap.number))
 
     def _beat(self) -> None:

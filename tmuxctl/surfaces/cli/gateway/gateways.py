@@ -201,7 +201,10 @@ class GatewayOperations(CommandLineOperations):
         def show(code: str) -> None:
             tell(f"code: {code}\non the client: tmuxctl machine pair NAME {own.id}")
 
-        let_in = pairing.let_client_in(own, name, right or RIGHTS, only or ("*",), show, client=client)
+        def tell_use(user: str) -> None:
+            tell(f"client {user} uses the code, which is good for no other attempt")
+
+        let_in = pairing.let_client_in(own, name, right or RIGHTS, only or ("*",), show, client=client, used=tell_use)
         return GatewayPairing(let_in.name, None, fingerprint(let_in.key), let_in.rights, let_in.sessions)
 
     def _give_key(self, make: Callable[[Members], Credentials], out: str | None) -> GatewayKey:
