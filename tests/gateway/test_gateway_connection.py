@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 import nats.errors
@@ -317,6 +318,67 @@ def test_a_gateway_cannot_have_this_end_keep_more_than_a_message(told: bytes) ->
             await parser.parse(told)
 
     asyncio.run(feed())
+
+
+@contextmanager
+def greeting(gateway: GatewaySite, told: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """A server with the gateway's certificate that says this to each who comes, and nothing more: its port, and who came."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(gateway.files.path("server.pem"), gateway.files.path("server.key"))
+    came: list[bytes] = []
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(told)
+        with suppress(OSError):
+            writer.write(told)
+            await reader.read()
+            writer.close()
+
+    async def serve() -> None:
+        server = await asyncio.start_server(greet, "127.0.0.1", 0, ssl=context)
+        ready.set_result((server.sockets[0].getsockname()[1], asyncio.get_running_loop()))
+        with suppress(asyncio.CancelledError):
+            await server.serve_forever()
+
+    ready: Future[tuple[int, asyncio.AbstractEventLoop]] = Future()
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    port, loop = ready.result(20)
+    try:
+        yield port, came
+    finally:
+        loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
+        thread.join(20)
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        b"[]",
+        b"7",
+        b'{"auth_required": true, "nonce": 7}',
+        b'{"connect_urls": 7}',
+        b'{"connect_urls": ["[::"]}',
+        b'{"max_payload": "many", "nonce": "n"}',
+        b"{" * 100_000,
+        b'{"nonce": "n"}\r\n-ERR \x1b[2Jno',
+    ],
+    ids=lambda info: info[:20].decode(),
+)
+def test_a_server_that_greets_with_nonsense_is_told_and_others_are_tried(gateway: GatewaySite, info: bytes):
+    credentials = gateway.add("host")
+    answer = b"INFO " + info + b"\r\nPONG\r\n"
+    with greeting(gateway, answer) as (port, came):
+        wrong = f"tls://127.0.0.1:{port}"
+        with Connection(changed(credentials, urls=(wrong,))) as host:
+            until(lambda: len(came) > 2, "it does not try again")
+            until(lambda: host.last_error, "no error is told")
+            with pytest.raises((Unreachable, Timeout)) as found:
+                host.wait_connected(0.1)
+            assert wrong in found.value.message
+            assert found.value.message.isprintable()
+        with Connection(changed(credentials, urls=(wrong, *credentials.urls))) as host:
+            host.wait_connected(PROMISED_SECONDS)
 
 
 def test_a_gateway_that_is_not_there_is_looked_for_until_it_is(gateway: GatewaySite):

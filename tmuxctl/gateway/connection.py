@@ -466,7 +466,8 @@ class Connection:
                 client = self.client_class()
                 try:
                     await self._open_in_time(client, url, lost)
-                except (OSError, nats.errors.Error) as error:
+                except Exception as error:
+                    # of nats-py too, which takes what the server says of itself as it comes
                     self._set_client(None, _open_error(error, url, self.credentials.id))
                     failures += 1
                     number += 1
@@ -579,7 +580,8 @@ class Connection:
             with suppress(nats.errors.Error, OSError):
                 await client.confirm(self._timing.close_seconds)
         client.abort()
-        with suppress(nats.errors.Error, OSError):
+        # a client that was never whole fails in other ways, too
+        with suppress(Exception):
             await asyncio.wait_for(client.close(), self._timing.close_seconds)
 
     def _set_client(self, client: GatewayClient | None, error: TmuxctlError | None) -> None:
@@ -702,5 +704,10 @@ def _open_error(error: BaseException | None, url: str, member: str) -> TmuxctlEr
         )
     told = "timed out" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
     return Unreachable(
-        f"{url}: {told[:200]}", reason="gateway_unreachable", hint="tmuxctl gateway doctor --credentials FILE"
+        f"{url}: {_to_printable(told[:200])}", reason="gateway_unreachable", hint="tmuxctl gateway doctor --credentials FILE"
     )
+
+
+def _to_printable(told: str) -> str:
+    """A text that a server may have chosen, with ? for each character that a terminal could obey."""
+    return "".join(one if one.isprintable() else "?" for one in told)
