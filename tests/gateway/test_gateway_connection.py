@@ -20,7 +20,7 @@ from nats.aio.transport import TcpTransport
 
 from tmuxctl.errors import Failed, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
-from tmuxctl.gateway.connection import MAX_PAYLOAD, CarriedMessage, Connection, parse_feed
+from tmuxctl.gateway.connection import MAX_PAYLOAD, CarriedMessage, Connection, Subscription, parse_feed
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.nats_client import MESSAGE_MOST, GatewayClient
 from tmuxctl.value import changed
@@ -117,6 +117,39 @@ def test_what_is_not_taken_is_bounded_and_counted(pair: Pair):
         few.next(0)
     pair.host.publish(subjects.heartbeat(host), b"new")
     assert few.next(5).data == b"new"
+
+
+def test_a_sender_that_floods_takes_no_room_from_others(pair: Pair):
+    host = pair.host.credentials.id
+    asked = pair.host.subscribe(subjects.rpc(host, subjects.ANY), most_messages=8)
+    with connect(pair.gateway.add("client")) as other:
+        for sender, count in ((pair.client, 20), (other, 3), (pair.client, 20)):
+            for number in range(count):
+                sender.publish(subjects.rpc(host, sender.credentials.id), b"%d" % number)
+            sender.flush()
+        until(lambda: asked.dropped == 35, "not counted")
+        taken = [asked.next(1) for _ in range(8)]
+        for sender, count in ((pair.client, 5), (other, 3)):
+            own = [one.data for one in taken if one.subject == subjects.rpc(host, sender.credentials.id)]
+            assert own == [b"%d" % number for number in range(count)]
+        with pytest.raises(Timeout):
+            asked.next(0)
+        # as much of each finds room again
+        for _ in range(10):
+            pair.client.publish(subjects.rpc(host, pair.client.credentials.id), b"again")
+        assert [asked.next(20).data for _ in range(8)] == [b"again"] * 8
+
+
+def test_a_sender_of_large_messages_takes_no_room_from_others():
+    asked = Subscription("a.*", 100, 1000, lambda _gone: None, lambda message: message)
+    for sender, size in (("large", 300), ("large", 300), ("large", 300), ("small", 1), ("other", 350), ("large", 300)):
+        asked.put(CarriedMessage(f"a.{sender}", "", b"x" * size, {}))
+    assert [asked.next(0).subject for _ in range(4)] == ["a.large", "a.large", "a.small", "a.other"]
+    assert asked.dropped == 2
+    asked.put(CarriedMessage("a.new", "", b"x" * 1001, {}))
+    asked.put(CarriedMessage("a.new", "", b"x" * 1000, {}))
+    assert len(asked.next(0).data) == 1000
+    assert asked.dropped == 3
 
 
 def test_messages_of_any_size_come_in_their_order(pair: Pair):
