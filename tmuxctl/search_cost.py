@@ -8,8 +8,8 @@ from math import inf, prod
 UNKNOWN = re.compile(r"\)[*+?{]|\\[1-9]|\(\?(?:P=|\(|[a-zA-Z]*x)")
 """What this module does not look into: a repeated group, a group's text once more, a condition, (?x)."""
 
-BEGINNING = re.compile(r"(\^?)([^\\\[\](){}*+?|.^$]*(?![*+?{]))")
-"""The plain text a pattern begins with, the character before a repetition left out."""
+BEGINNING = re.compile(r"(\^?)((?:[^\\\[\](){}*+?|.^$]+(?![*+?{]))?)")
+"""The plain text a pattern begins with, the character before a repetition left out: empty where it begins with anything else."""
 
 COUNTS = re.compile(r"\{([0-9]*),?([0-9]*)\}")
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -22,6 +24,8 @@ from tmuxctl.control.waiting import search_pool, search_worker, searching
 from tmuxctl.control.waiting.search_pool import POOL, Pool
 from tmuxctl.control.waiting.searching import Found, Search
 from tmuxctl.errors import Timeout, TmuxctlError, Usage
+from tmuxctl.profile_files.patterns import find_problem
+from tmuxctl.surfaces.library.matching import compile_patterns
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -508,3 +512,42 @@ def test_a_bad_pattern_is_told(pattern: str) -> None:
 def test_a_large_pattern_is_no_bad_one(pattern: str, recwarn: pytest.WarningsRecorder) -> None:
     Search(pattern).find("ab" * 1000, deadline=time.monotonic() + 5)
     assert not [str(one.message) for one in recwarn.list]
+
+
+def test_patterns_of_special_characters_match_as_re_has_it_or_are_refused():
+    choice, text = random.Random(1), "abc {x} 01 {2}\n" * 3
+    parts = [*"{}()[]*+?|.^$\\-,:=!<>#&~ ab01x\n", "(?", "(?P<", "\\x", "{,", "{1,"]
+    patterns = [
+        "{x}",
+        "^{",
+        "{",
+        "{}",
+        *("".join(choice.choices(parts, k=choice.randrange(1, 9))) for _ in range(10_000)),
+    ]
+    found = refused = 0
+    for pattern in patterns:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                expected = re.search(pattern, text, re.MULTILINE)
+            except re.error:
+                assert find_problem(pattern)
+                for refuses in (Search, compile_patterns):
+                    with pytest.raises(Usage):
+                        refuses(pattern)
+                refused += 1
+                continue
+            find_problem(pattern)
+            match = Search(pattern).find(text)
+        assert (match and match.text) == (expected and expected[0]), pattern
+        found += match is not None
+    assert found
+    assert refused
+
+
+def test_what_re_cannot_compile_is_refused_typed():
+    for pattern in ("a{99999999999}", "(" * 3000 + ")" * 3000):
+        for refuses in (Search, compile_patterns):
+            with pytest.raises(Usage) as raised:
+                refuses(pattern)
+            assert raised.value.reason == "bad_pattern"

@@ -8,6 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 
 import nats.errors
@@ -19,7 +20,7 @@ from nats.aio.transport import TcpTransport
 
 from tmuxctl.errors import Failed, Timeout, TmuxctlError, Unreachable, Usage
 from tmuxctl.gateway import subjects
-from tmuxctl.gateway.connection import MAX_PAYLOAD, CarriedMessage, Connection, parse_feed
+from tmuxctl.gateway.connection import MAX_PAYLOAD, CarriedMessage, Connection, Subscription, parse_feed
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.nats_client import MESSAGE_MOST, GatewayClient
 from tmuxctl.value import changed
@@ -116,6 +117,39 @@ def test_what_is_not_taken_is_bounded_and_counted(pair: Pair):
         few.next(0)
     pair.host.publish(subjects.heartbeat(host), b"new")
     assert few.next(5).data == b"new"
+
+
+def test_a_sender_that_floods_takes_no_room_from_others(pair: Pair):
+    host = pair.host.credentials.id
+    asked = pair.host.subscribe(subjects.rpc(host, subjects.ANY), most_messages=8)
+    with connect(pair.gateway.add("client")) as other:
+        for sender, count in ((pair.client, 20), (other, 3), (pair.client, 20)):
+            for number in range(count):
+                sender.publish(subjects.rpc(host, sender.credentials.id), b"%d" % number)
+            sender.flush()
+        until(lambda: asked.dropped == 35, "not counted")
+        taken = [asked.next(1) for _ in range(8)]
+        for sender, count in ((pair.client, 5), (other, 3)):
+            own = [one.data for one in taken if one.subject == subjects.rpc(host, sender.credentials.id)]
+            assert own == [b"%d" % number for number in range(count)]
+        with pytest.raises(Timeout):
+            asked.next(0)
+        # as much of each finds room again
+        for _ in range(10):
+            pair.client.publish(subjects.rpc(host, pair.client.credentials.id), b"again")
+        assert [asked.next(20).data for _ in range(8)] == [b"again"] * 8
+
+
+def test_a_sender_of_large_messages_takes_no_room_from_others():
+    asked = Subscription("a.*", 100, 1000, lambda _gone: None, lambda message: message)
+    for sender, size in (("large", 300), ("large", 300), ("large", 300), ("small", 1), ("other", 350), ("large", 300)):
+        asked.put(CarriedMessage(f"a.{sender}", "", b"x" * size, {}))
+    assert [asked.next(0).subject for _ in range(4)] == ["a.large", "a.large", "a.small", "a.other"]
+    assert asked.dropped == 2
+    asked.put(CarriedMessage("a.new", "", b"x" * 1001, {}))
+    asked.put(CarriedMessage("a.new", "", b"x" * 1000, {}))
+    assert len(asked.next(0).data) == 1000
+    assert asked.dropped == 3
 
 
 def test_messages_of_any_size_come_in_their_order(pair: Pair):
@@ -317,6 +351,67 @@ def test_a_gateway_cannot_have_this_end_keep_more_than_a_message(told: bytes) ->
             await parser.parse(told)
 
     asyncio.run(feed())
+
+
+@contextmanager
+def greeting(gateway: GatewaySite, told: bytes) -> Iterator[tuple[int, list[bytes]]]:
+    """A server with the gateway's certificate that says this to each who comes, and nothing more: its port, and who came."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(gateway.files.path("server.pem"), gateway.files.path("server.key"))
+    came: list[bytes] = []
+
+    async def greet(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(told)
+        with suppress(OSError):
+            writer.write(told)
+            await reader.read()
+            writer.close()
+
+    async def serve() -> None:
+        server = await asyncio.start_server(greet, "127.0.0.1", 0, ssl=context)
+        ready.set_result((server.sockets[0].getsockname()[1], asyncio.get_running_loop()))
+        with suppress(asyncio.CancelledError):
+            await server.serve_forever()
+
+    ready: Future[tuple[int, asyncio.AbstractEventLoop]] = Future()
+    thread = threading.Thread(target=lambda: asyncio.run(serve()))
+    thread.start()
+    port, loop = ready.result(20)
+    try:
+        yield port, came
+    finally:
+        loop.call_soon_threadsafe(lambda: [task.cancel() for task in asyncio.all_tasks(loop)])
+        thread.join(20)
+
+
+@pytest.mark.parametrize(
+    "info",
+    [
+        b"[]",
+        b"7",
+        b'{"auth_required": true, "nonce": 7}',
+        b'{"connect_urls": 7}',
+        b'{"connect_urls": ["[::"]}',
+        b'{"max_payload": "many", "nonce": "n"}',
+        b"{" * 100_000,
+        b'{"nonce": "n"}\r\n-ERR \x1b[2Jno',
+    ],
+    ids=lambda info: info[:20].decode(),
+)
+def test_a_server_that_greets_with_nonsense_is_told_and_others_are_tried(gateway: GatewaySite, info: bytes):
+    credentials = gateway.add("host")
+    answer = b"INFO " + info + b"\r\nPONG\r\n"
+    with greeting(gateway, answer) as (port, came):
+        wrong = f"tls://127.0.0.1:{port}"
+        with Connection(changed(credentials, urls=(wrong,))) as host:
+            until(lambda: len(came) > 2, "it does not try again")
+            until(lambda: host.last_error, "no error is told")
+            with pytest.raises((Unreachable, Timeout)) as found:
+                host.wait_connected(0.1)
+            assert wrong in found.value.message
+            assert found.value.message.isprintable()
+        with Connection(changed(credentials, urls=(wrong, *credentials.urls))) as host:
+            host.wait_connected(PROMISED_SECONDS)
 
 
 def test_a_gateway_that_is_not_there_is_looked_for_until_it_is(gateway: GatewaySite):

@@ -9,7 +9,7 @@ import re
 import secrets
 import ssl
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import Any, Generic, TypeVar, overload
@@ -75,7 +75,8 @@ class EventBatch(Value):
 
 class Subscription(Generic[T]):
     """What comes on a subject, until it is taken; it outlives a lost connection. `first` is given each message: what it makes of
-    it can be taken, unless that is None. `dropped` counts what found no room."""
+    it can be taken, unless that is None. `dropped` counts what found no room: of the sender that has most waiting, so that one
+    which floods takes no room from others. The last word of a subject tells the sender, where there are several."""
 
     def __init__(
         self,
@@ -91,8 +92,10 @@ class Subscription(Generic[T]):
         self.dropped = 0
         self._most_messages, self._most_bytes = most_messages, most_bytes
         self._on_close = on_close
-        self._waiting: deque[tuple[T, int]] = deque()
-        self._bytes = 0
+        self._waiting: deque[tuple[T, int, str]] = deque()
+        self._counts: Counter[str] = Counter()
+        self._bytes: Counter[str] = Counter()
+        """How many messages wait, and how many bytes, by their senders."""
         self._error: TmuxctlError | None = None
         self._changed = threading.Condition()
 
@@ -112,8 +115,8 @@ class Subscription(Generic[T]):
                     # messages may come all the same, and on the next connection
                     self._error = None
                 raise error
-            found, size = self._waiting.popleft()
-            self._bytes -= size
+            found, size, sender = self._waiting.popleft()
+            self._account(sender, -1, -size)
             return found
 
     def close(self) -> None:
@@ -139,16 +142,40 @@ class Subscription(Generic[T]):
             # any member can have the stream answer on any subject; its answers have headers, and what members send has none
             self.dropped += 1
             return
-        found, size = self.first(message), len(message.data)
+        found, size, sender = self.first(message), len(message.data), message.subject.rpartition(".")[2]
         if found is None:
             return
         with self._changed:
-            if len(self._waiting) >= self._most_messages or self._bytes + size > self._most_bytes:
+            if not self._make_room(sender, size):
                 self.dropped += 1
                 return
-            self._waiting.append((found, size))
-            self._bytes += size
+            self._waiting.append((found, size, sender))
+            self._account(sender, 1, size)
             self._changed.notify()
+
+    def _make_room(self, sender: str, size: int) -> bool:
+        """Whether there is room for a message: the newest ones of the sender that has most waiting are dropped, if that is
+        another."""
+        while True:
+            if len(self._waiting) >= self._most_messages:
+                waiting, more = self._counts, 1
+            elif self._bytes.total() + size > self._most_bytes:
+                waiting, more = self._bytes, size
+            else:
+                return True
+            most, load = max(waiting.items(), key=lambda item: item[1], default=(sender, 0))
+            if waiting[sender] + more > load:
+                return False
+            at = next(at for at in reversed(range(len(self._waiting))) if self._waiting[at][2] == most)
+            self._account(most, -1, -self._waiting[at][1])
+            del self._waiting[at]
+            self.dropped += 1
+
+    def _account(self, sender: str, messages: int, size: int) -> None:
+        self._counts[sender] += messages
+        self._bytes[sender] += size
+        if not self._counts[sender]:
+            del self._counts[sender], self._bytes[sender]
 
 
 class Connection:
@@ -481,7 +508,8 @@ class Connection:
                 client = self.client_class()
                 try:
                     await self._open_in_time(client, url, lost)
-                except (OSError, nats.errors.Error) as error:
+                except Exception as error:
+                    # of nats-py too, which takes what the server says of itself as it comes
                     self._set_client(None, _open_error(error, url, self.credentials.id))
                     failures += 1
                     number += 1
@@ -594,7 +622,8 @@ class Connection:
             with suppress(nats.errors.Error, OSError):
                 await client.confirm(self._timing.close_seconds)
         client.abort()
-        with suppress(nats.errors.Error, OSError):
+        # a client that was never whole fails in other ways, too
+        with suppress(Exception):
             await asyncio.wait_for(client.close(), self._timing.close_seconds)
 
     def _set_client(self, client: GatewayClient | None, error: TmuxctlError | None) -> None:
@@ -717,5 +746,12 @@ def _open_error(error: BaseException | None, url: str, member: str) -> TmuxctlEr
         )
     told = "timed out" if isinstance(error, TimeoutError) else str(error) or type(error).__name__
     return Unreachable(
-        f"{url}: {told[:200]}", reason="gateway_unreachable", hint="tmuxctl gateway doctor --credentials FILE"
+        f"{url}: {_to_printable(told[:200])}",
+        reason="gateway_unreachable",
+        hint="tmuxctl gateway doctor --credentials FILE",
     )
+
+
+def _to_printable(told: str) -> str:
+    """A text that a server may have chosen, with ? for each character that a terminal could obey."""
+    return "".join(one if one.isprintable() else "?" for one in told)

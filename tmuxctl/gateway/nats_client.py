@@ -109,11 +109,13 @@ class GatewayClient(Client):
 
     async def open(self, url: str, context: ssl.SSLContext, **options: Any) -> None:
         """Connect to tls://HOST:PORT, TLS before all else: a server that speaks first could say that it wants none. Raises
-        OSError, nats.errors.Error and asyncio.TimeoutError."""
+        OSError, nats.errors.Error, asyncio.TimeoutError, and anything where the server says of itself what makes no sense."""
         self._transport = self._carrying = self.make_transport(context)
         await self.connect(
             servers=[url], tls=context, tls_handshake_first=True, allow_reconnect=False, dont_randomize=True, **options
         )
+        if not isinstance(self.max_payload, int):
+            raise ProtocolError("nats: a limit of messages that is no number")
 
     async def confirm(self, seconds: float) -> None:
         """Wait until the server has taken all that was sent. Raises nats.errors.Error after so many seconds.

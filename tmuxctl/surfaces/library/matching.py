@@ -86,7 +86,7 @@ def compile_patterns(patterns: Patterns, *, exact: bool = False) -> Compiled:
             raise Usage(f"{ascii(pattern)[:40]} is no pattern", reason="bad_pattern", hint="a str, EOF or TIMEOUT")
         try:
             compiled.append(re.compile(_to_expression(pattern, exact), re.MULTILINE))
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError, ValueError) as error:
             raise Usage(f"{ascii(pattern[:40])}: {error}", reason="bad_pattern") from None
     return compiled
 
