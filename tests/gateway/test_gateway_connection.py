@@ -141,7 +141,7 @@ def test_a_sender_that_floods_takes_no_room_from_others(pair: Pair):
 
 
 def test_a_sender_of_large_messages_takes_no_room_from_others():
-    asked = Subscription("a.*", 100, 1000, lambda _gone: None, lambda message: message)
+    asked = Subscription("a.*", 100, 1000, lambda _gone: None, lambda message: message, of_stream=False)
     for sender, size in (("large", 300), ("large", 300), ("large", 300), ("small", 1), ("other", 350), ("large", 300)):
         asked.put(CarriedMessage(f"a.{sender}", "", b"x" * size, {}))
     assert [asked.next(0).subject for _ in range(4)] == ["a.large", "a.large", "a.small", "a.other"]
