@@ -166,6 +166,7 @@ OPENED_ELSEWHERE = {
     "tmuxctl.surfaces.server.admission.tokens.locked": "a lock in our own folder",
     "tmuxctl.sealed.keys._locked": "our own folder, as a lock",
     "tmuxctl.sealed.trust._locked": "the user's own folder, as a lock",
+    "tmuxctl.gateway.pairing._only_pairing": "a lock in our own folder, which is never waited for",
     "tmuxctl.gateway.server.running.find_process": "a lock in our own folder, which is never waited for",
     "tmuxctl.gateway.server.running.start": "a lock in our own folder",
     "tmuxctl.gateway.server.settings.locked": "a lock in our own folder",
