@@ -42,6 +42,7 @@ from tmuxctl.rpc.records import (
     split_body,
 )
 from tmuxctl.rpc.responder import Responder, ResponderLimits
+from tmuxctl.rpc.result_room import ResultRoom
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
@@ -542,6 +543,97 @@ def test_records_that_make_no_sense_are_dropped(control_here: Control) -> None:
     receive(responder, header, body, out.send)
     assert json.loads(out.wait_for("result")[1])["class"] == "Sessions"
     responder.close()
+
+
+class Sized:
+    """A service whose results are as large as its caller wants them."""
+
+    @operation(right="read", group="Look")
+    def fill(self, size: int) -> results.Output:
+        """A text of so many bytes."""
+        return results.Output("sh", "x" * size, "c1:1.1:0")
+
+    @operation(right="write", group="Drive")
+    def change(self, size: int) -> results.Output:
+        """The same, of an operation that changes something."""
+        return self.fill(size)
+
+    def call(self, name: str, arguments: Any, **about: Any) -> Any:
+        return invoke(self, name, arguments, **about)
+
+
+KIB = 1 << 10
+
+PATIENT = changed(TIMING.rpc, silence_seconds=600.0)
+
+
+def fill(responder: Responder, number: int, kib: int, operation: str = "fill") -> str:
+    """What a call of a result of so many KiB gives: the kind of the reply, or the reason of the error."""
+    out = Recorded()
+    call_id = f"{number:016}"
+    header, body = call_record(call_id, operation, size=kib * KIB)
+    receive(responder, {**header, "window": 0}, body, out.send)
+    call = responder._calls[call_id]
+    ends = time.monotonic() + 20
+    while call.ended is None:
+        assert time.monotonic() < ends
+        time.sleep(0.002)
+    first = call.replies[0]
+    return str(json.loads(first.body)["reason"] if first.header["kind"] == "error" else first.header["kind"])
+
+
+def fetch(responder: Responder, number: int) -> None:
+    """Say that all that a call gave has come."""
+    more = {"v": VERSION, "type": "more", "id": f"{number:016}", "next": 1 << 20, "window": 1 << 20, "again": False}
+    receive(responder, more, b"", Recorded().send)
+
+
+def test_results_that_wait_for_one_caller_have_a_bound_together() -> None:
+    responder = Responder(Sized(), Everything(), limits=ResponderLimits(kept_bytes=256 * KIB), timing=PATIENT)
+    assert [fill(responder, number, 100) for number in range(2)] == ["result", "result"]
+    # neither of them was fetched
+    assert fill(responder, 2, 100) == "busy"
+    assert fill(responder, 3, 100, "change") == "outcome_unknown"
+    assert sum(call.bytes for call in responder._calls.values()) < 256 * KIB
+    # what was fetched makes room
+    fetch(responder, 0)
+    assert fill(responder, 4, 100) == "result"
+    assert f"{0:016}" not in responder._calls
+    assert f"{1:016}" in responder._calls
+    responder.close()
+
+
+def test_results_for_all_callers_of_a_machine_have_a_bound_together() -> None:
+    room = ResultRoom(256 * KIB)
+    first, second = (Responder(Sized(), Everything(), timing=PATIENT, room=room) for _ in range(2))
+    assert [fill(first, number, 100) for number in range(2)] == ["result", "result"]
+    assert fill(second, 0, 100) == "busy"
+    fetch(first, 1)
+    assert fill(second, 1, 100) == "result"
+    assert list(first._calls) == [f"{0:016}"]
+    first.close()
+    assert fill(second, 2, 100) == "result"
+    second.close()
+    assert room.used == 0
+
+
+def test_a_stream_waits_for_room_and_gives_it_back(until: Callable[..., Any]) -> None:
+    room = ResultRoom(64 * KIB)
+    responder, service = Responder(Sized(), Everything(), timing=PATIENT, room=room), Counting()
+    assert fill(responder, 0, 63) == "result"
+    following, out = Responder(service, Everything(), room=room), Recorded()
+    receive(following, *call_record("a" * 16, "count"), out.send)
+    until(lambda: service.made > 1)
+    assert len(out.records) < WINDOW
+    fetch(responder, 0)
+    until(lambda: len(out.records) == WINDOW)
+    more = {"v": VERSION, "type": "more", "id": "a" * 16, "next": WINDOW, "window": 2 * WINDOW, "again": False}
+    receive(following, more, b"", out.send)
+    until(lambda: sum("number" in header for header, _ in out.records) == 2 * WINDOW)
+    kept = sum(len(one.body) for one in following._calls["a" * 16].replies)
+    responder.close()
+    assert kept <= room.used < 64 * KIB
+    following.close()
 
 
 class Counting:

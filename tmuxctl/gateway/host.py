@@ -24,6 +24,7 @@ from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, PAIRING, UNKNOWN_CHANNEL, pack_refusal
 from tmuxctl.rpc.records import VERSION, Header, Send, now
 from tmuxctl.rpc.responder import Responder
+from tmuxctl.rpc.result_room import ResultRoom
 from tmuxctl.sealed.handshake import HostHandshake
 from tmuxctl.sealed.keys import KeyFiles, check_public_key
 from tmuxctl.sealed.records import HEADER_BYTES, ID_BYTES, Channel, OpenedRecord
@@ -161,6 +162,7 @@ class GatewayHost:
         self._channels: OrderedDict[bytes, _OpenChannel] = OrderedDict()
         """By their ids, the one that was used last at the end."""
         self._responders: dict[bytes, Responder] = {}
+        self._result_room = ResultRoom()
         self._rate, self._unknown_rate = self._new_rate(limits.handshakes), self._new_rate(limits.unknown)
         self._rates: OrderedDict[str, RateLimit] = OrderedDict()
         self._lock = threading.Lock()
@@ -372,7 +374,8 @@ class GatewayHost:
         with self._lock:
             found = self._responders.get(key)
             if found is None:
-                found = Responder(self._control, _ClientAccess(self._clients, key, self._control, self._write_down))
+                access = _ClientAccess(self._clients, key, self._control, self._write_down)
+                found = Responder(self._control, access, room=self._result_room)
                 # this process knows all calls since then, not only since the first of this client
                 found.began = self._began
                 self._responders[key] = found

@@ -38,6 +38,7 @@ from tmuxctl.rpc.records import (
     parse_call,
     split_body,
 )
+from tmuxctl.rpc.result_room import ResultRoom
 from tmuxctl.rpc.workers import Workers
 from tmuxctl.timing import TIMING, RpcTiming
 from tmuxctl.value import Value
@@ -79,12 +80,12 @@ class CallAccess(Protocol):
 
 
 class ResponderLimits(Value):
-    """How much a caller may take: calls at once; results that are kept for it, by number and bytes, and ids of those that are not
-    any more; bytes of calls that have not come whole."""
+    """How much a caller may take: calls at once; results that wait for it or are kept, by number and bytes, and ids of those that
+    are not any more; bytes of calls that have not come whole."""
 
     calls: int = 64
     kept: int = 256
-    kept_bytes: int = 64 << 20
+    kept_bytes: int = 128 << 20
     ids: int = 8192
     waiting_bytes: int = 2 * CALL_MOST
 
@@ -123,17 +124,20 @@ class _Running:
         """The number of the next reply that is made."""
         return self.first + len(self.replies)
 
-    def acknowledge(self, number: int, window: int, again: bool) -> None:
-        """The caller has what is before `number`, and room for what is before `window`."""
+    def acknowledge(self, number: int, window: int, again: bool) -> int:
+        """The caller has what is before `number`, and room for what is before `window`. Returns the bytes that are not kept any
+        more."""
+        freed = 0
         with self.changed:
             number = min(number, self.next_number)
             self.acknowledged = max(self.acknowledged, number)
             while self.streams and self.first < number:
-                self.bytes -= len(self.replies.popleft().body)
+                freed += len(self.replies.popleft().body)
                 self.first += 1
             self.window = max(self.window, min(window, number + WINDOW))
             self.sent = max(number, self.first) if again else max(self.sent, number)
             self.changed.notify_all()
+        return freed
 
     def due(self) -> list[_Reply]:
         """The replies that may be sent now."""
@@ -146,7 +150,7 @@ class _Running:
 
 class Responder:
     """Carries out the operations of `service` for one caller with this access. Records of that caller are given to `receive`,
-    whatever brought them; a new carrier goes on where an old one broke."""
+    whatever brought them; a new carrier goes on where an old one broke. `room` is shared with the responders of other callers."""
 
     def __init__(
         self,
@@ -155,6 +159,7 @@ class Responder:
         *,
         limits: ResponderLimits = LIMITS,
         timing: RpcTiming = TIMING.rpc,
+        room: ResultRoom | None = None,
     ) -> None:
         self.service, self.access, self.limits, self.timing = service, access, limits, timing
         self.began = now()
@@ -164,6 +169,8 @@ class Responder:
         """Calls that were carried out or given up, of which no more is known."""
         self._lock = threading.Lock()
         self._tidied = 0.0
+        self._room, self._used = ResultRoom() if room is None else room, 0
+        self._room.add(self)
         self._workers = Workers("calls", timing.idle_seconds)
 
     def receive(self, header: Header, body: bytes, send: Send, *, connected: float) -> None:
@@ -203,6 +210,7 @@ class Responder:
             self._under_way.clear()
         for call in calls:
             call.cancelled.set()
+            self._give_room(call, call.bytes)
             with call.changed:
                 call.changed.notify_all()
 
@@ -247,7 +255,7 @@ class Responder:
             # the caller, or its carrier, repeats it
             _try_send(send, {"v": VERSION, "type": "taken", "id": call_id})
             if part == 0 and call.ended is not None:
-                call.acknowledge(0, window, again=True)
+                self._give_room(call, call.acknowledge(0, window, again=True))
                 self._push(call)
             return
         if parts != call.parts:
@@ -294,7 +302,8 @@ class Responder:
             self._send_unknown(call_id, send)
             return
         call.send, call.heard = send, time.monotonic()
-        call.acknowledge(number_of(header, "next"), number_of(header, "window"), header.get("again") is True)
+        number, window = number_of(header, "next"), number_of(header, "window")
+        self._give_room(call, call.acknowledge(number, window, header.get("again") is True))
         if not self._push(call):
             _try_send(send, {"v": VERSION, "type": "taken", "id": call_id})
 
@@ -417,10 +426,15 @@ class Responder:
         if len(text) > RESULT_MOST:
             error = Failed(f"a result of {len(text)} bytes is too large", reason="too_large", hint="ask for less of it")
             kind, text = "error", json.dumps(encode_error(error)).encode()
+        if not running.streams and not self._find_room(running, len(text)):
+            no_room = _lost_result_error() if running.changes else _no_room_error()
+            kind, text = "error", json.dumps(encode_error(no_room)).encode()
+            # it is small, and there are no more of them than calls
+            self._take_room(running, len(text), always=True)
         bodies = list(split_body(text))
         for part, body in enumerate(bodies, 1):
             with running.changed:
-                while running.streams and len(running.replies) >= WINDOW:
+                while running.streams and (len(running.replies) >= WINDOW or not self._find_room(running, len(body))):
                     if self._has_left(running):
                         return False
                     running.changed.wait(self.timing.beat_seconds)
@@ -433,7 +447,6 @@ class Responder:
                     "more": part < len(bodies),
                 }
                 running.replies.append(_Reply(header, body))
-                running.bytes += len(body)
             if running.streams:
                 self._push(running)
         return not running.cancelled.is_set()
@@ -466,15 +479,21 @@ class Responder:
             elif call.ended is None and not call.changes:
                 call.cancelled.set()
         ended = [call for call in calls if call.ended is not None]
-        kept, room = self.limits.kept, self.limits.kept_bytes
+        kept = self.limits.kept
         for call in reversed(ended):
-            kept, room = kept - 1, room - call.bytes
+            kept -= 1
             seconds = self.timing.kept_seconds if call.changes else self.timing.lost_seconds
-            fetched = call.acknowledged == call.next_number or now - call.heard > self.timing.silence_seconds
             # who asks again and again for what it has would have everything kept
-            too_many = kept < -self.limits.kept or room < -self.limits.kept_bytes
-            if too_many or (fetched and (kept < 0 or room < 0 or now - (call.ended or now) > seconds)):
+            too_many = kept < -self.limits.kept
+            if too_many or (self._is_fetched(call) and (kept < 0 or now - (call.ended or now) > seconds)):
                 self._forget(call)
+
+    def _is_fetched(self, call: _Running) -> bool:
+        """Whether the caller has all that a call gave, or is not heard of any more."""
+        if call.ended is None:
+            return False
+        silent = time.monotonic() - call.heard > self.timing.silence_seconds
+        return silent or call.acknowledged == call.next_number
 
     def _forget(self, call: _Running) -> None:
         with self._lock:
@@ -482,6 +501,41 @@ class Responder:
             self._under_way.discard(call.id)
             if call.is_whole and call.changes:
                 self._remember(call.id)
+        self._give_room(call, call.bytes)
+
+    def _find_room(self, call: _Running, size: int) -> bool:
+        """Take room for so many bytes of what a call gives; results that were fetched are forgotten for it, the oldest first, those
+        of this caller before those of others. False where that is not enough."""
+        while not self._take_room(call, size):
+            if self.forget_fetched():
+                continue
+            others = self._room.list_responders()
+            if self._used + size > self.limits.kept_bytes or not any(one.forget_fetched() for one in others):
+                return False
+        return True
+
+    def forget_fetched(self) -> bool:
+        """Forget the oldest result that its caller has, or of a caller that is not heard of any more; False if there is none."""
+        with self._lock:
+            found = next((one for one in self._calls.values() if one.bytes and self._is_fetched(one)), None)
+        if found is not None:
+            self._forget(found)
+        return found is not None
+
+    def _take_room(self, call: _Running, size: int, *, always: bool = False) -> bool:
+        room = self._room
+        with room.lock:
+            fits = self._used + size <= self.limits.kept_bytes and room.used + size <= room.most
+            if fits or always:
+                self._used, room.used, call.bytes = self._used + size, room.used + size, call.bytes + size
+        return fits or always
+
+    def _give_room(self, call: _Running, size: int) -> None:
+        room = self._room
+        with room.lock:
+            # one that was forgotten meanwhile has none any more
+            size = min(size, call.bytes)
+            self._used, room.used, call.bytes = self._used - size, room.used - size, call.bytes - size
 
     def _remember(self, call_id: str) -> None:
         self._forgotten[call_id] = None
@@ -519,6 +573,11 @@ def _lost_result_error() -> Unreachable:
         reason="outcome_unknown",
         hint="look before you repeat it: tmuxctl log NAME",
     )
+
+
+def _no_room_error() -> Conflict:
+    hint = "fetch the results of the other calls, or try again later"
+    return Conflict("results that were not fetched leave no room there", reason="busy", hint=hint)
 
 
 def _internal_error(error: Exception) -> Failed:
