@@ -134,9 +134,8 @@ def check_arguments(
         # `wait` names its sessions in the one or the other
         if value or not several:
             found[parameter.name] = _check_names(access, parameter, value, control)
-    if isinstance(several, (list, tuple, str)):
-        names = several.split(",") if isinstance(several, str) else several
-        found["any"] = [find_meant(access, control, str(name)) for name in names]
+    if several is not None:
+        found["any"] = [find_meant(access, control, str(name)) for name in _split_names(several)]
     return found
 
 
@@ -167,14 +166,15 @@ def _check_steps(access: CallerAccess, steps: Any, control: Control) -> None:
 
 
 def still_means(access: CallerAccess, control: Control, session: str) -> bool:
-    """Whether the session of this id, which the caller follows, has a name that its token is for. One that is gone had one."""
+    """Whether the session of this id, which the caller follows, has a name that its token is for. One that is gone had one; of
+    one that is known by its name alone, that decides."""
     if access.unlimited:
         return True
     try:
         machine, called = _reach_address(control, session)
         return access.means(machine.address_of(_find_there(machine, called).name))
     except (NotFound, Unreachable):
-        return True
+        return _is_id(session) or access.means(session)
 
 
 def find_meant(access: CallerAccess, control: Control, session: str) -> str:
@@ -286,11 +286,13 @@ class ServiceAccess(Value):
         return result
 
     def check_followed(self, operation: Operation, arguments: Mapping[str, Any]) -> None:
-        """NotFound where a session that a call follows has a name by now that it may not know, or it may know fewer. `arguments`
-        are those that `check` gave."""
+        """NotFound where a session that a call follows has a name by now that it may not know, or it may know fewer; Denied where
+        the right to the call was taken from it. `arguments` are those that `check` gave."""
+        self.access.demand(operation.meta.right, operation.spoken)
         for parameter in operation.parameters:
-            names = arguments.get(parameter.name) if parameter.kind.target else None
-            for name in _split_names(names):
+            # `wait` names several in a parameter of its own
+            names_sessions = parameter.kind.target or parameter.kind.word == "names"
+            for name in _split_names(arguments.get(parameter.name)) if names_sessions else ():
                 if not still_means(self.access, self.control, str(name)):
                     raise _not_meant(self.access, name)
 

@@ -1056,7 +1056,7 @@ class GatewayMember(Value):
 
     id: str
     role: GatewayRole
-    name: str | None
+    label: str | None
     created: str
 
 
@@ -1082,7 +1082,7 @@ class GatewayRemoved(Value):
 
     id: str
     role: GatewayRole
-    name: str | None
+    label: str | None
     loaded: bool
 
 
@@ -1174,7 +1174,7 @@ class GatewayConnection(Value):
 
     id: str | None
     role: GatewayRole | None
-    name: str | None
+    label: str | None
     address: str
     since: str
     received_bytes: int

@@ -179,7 +179,7 @@ def test_the_label_is_in_no_subject_and_no_file_of_the_server(gateway: GatewaySi
     added = gateway.add("host", "secretlabel")
     with connect(added) as host:
         host.publish_event(b"x", "1")
-        listed = [one for one in gateway.result("ls")["members"] if one["name"] == "secretlabel"]
+        listed = [one for one in gateway.result("ls")["members"] if one["label"] == "secretlabel"]
         assert listed
         config = Path(gateway.files.path("nats.conf")).read_text()
     assert "secretlabel" not in config + gateway.log

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -182,6 +183,29 @@ def test_a_client_that_is_taken_out_is_refused_at_its_next_call(thathost: Joined
 
     assert reason(read_all) == "unpaired"
     assert "no" not in thathost.command("screen", "sh").stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("granted", "kept", "refused"),
+    [
+        ("read,write,create,kill *", "read,write,create,kill web-*", "no_session"),
+        ("read,write,create,kill *", "write *", "right"),
+    ],
+    ids=["patterns", "rights"],
+)
+def test_a_wait_tells_nothing_that_its_client_may_not_know_any_more(
+    thathost: JoinedHost, here: Control, granted: str, kept: str, refused: str
+) -> None:
+    here.new("thathost/sh", ("sh",))
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(lambda: reason(lambda: here.wait("thathost/sh", text="^secret", timeout=60)))
+        here.send("thathost/sh", b"read go")
+        entry = thathost.authorized.read_text()
+        assert granted in entry
+        thathost.authorized.write_text(entry.replace(granted, kept))
+        assert thathost.command("send", "sh", "").returncode == 0
+        assert thathost.command("send", "sh", "echo sec''ret").returncode == 0
+        assert waiting.result(60) == refused
 
 
 def test_a_host_with_another_key_is_not_talked_to(thathost: JoinedHost) -> None:

@@ -10,9 +10,9 @@ import pytest
 from machines.conftest import tmuxctl
 from machines.ssh_server import SshServer
 
-from tmuxctl.access import CallerAccess, check_arguments, find_meant, still_means
+from tmuxctl.access import CallerAccess, ServiceAccess, check_arguments, find_meant, still_means
 from tmuxctl.control import Control
-from tmuxctl.errors import TmuxctlError
+from tmuxctl.errors import Denied, NotFound, TmuxctlError
 from tmuxctl.operations import find
 from tmuxctl.surfaces.mcp.client import read_settings
 from tmuxctl.surfaces.mcp.server import ToolServer
@@ -53,6 +53,32 @@ def test_a_token_for_sessions_of_this_machine_is_for_no_other(served: Control):
     assert not allowed(access, served, "ls", machine="box")
     assert not allowed(access, served, "run", command=["true"], machine="box")
     assert allowed(access, served, "ls")
+
+
+def test_a_wait_for_several_names_none_but_sessions_that_are_meant(served: Control):
+    access = CallerAccess(sessions=("web-*",), remote=True)
+    served.call("new", {"name": "db", "command": ["cat"]})
+    for wrong in (["web-1", "db"], "web-1,db", "db", {"db": 1}, True, 7, [["db"]], ""):
+        assert not allowed(access, served, "wait", any=wrong), wrong
+        assert not allowed(access, served, "wait", session="web-1", any=wrong), wrong
+    checked = check_arguments(access, find(Control, "wait"), {"any": "web-1"}, served)
+    service = ServiceAccess(access, served)
+    service.check_followed(find(Control, "wait"), checked)
+    served.call("rename", {"session": "web-1", "name": "db-2"})
+    with pytest.raises(NotFound):
+        service.check_followed(find(Control, "wait"), checked)
+
+
+def test_what_was_called_by_name_is_told_no_more_to_whom_the_name_does_not_mean(served: Control):
+    wait, kill = find(Control, "wait"), find(Control, "kill")
+    narrowed = ServiceAccess(CallerAccess(sessions=("db",)), served)
+    for name in ("web-1", "gone"):
+        with pytest.raises(NotFound):
+            narrowed.check_followed(wait, {"session": name})
+    narrowed.check_followed(wait, {"session": "db"})
+    narrowed.check_followed(kill, {"session": ("db",), "all": False})
+    with pytest.raises(Denied):
+        ServiceAccess(CallerAccess(rights=("write",)), served).check_followed(wait, {"session": "db"})
 
 
 def test_a_pattern_that_names_the_machine_is_for_its_sessions(served: Control):

@@ -55,7 +55,7 @@ def test_without_what_makes_carriers_that_is_told(place: Path, monkeypatch: pyte
     (place / "config/tmuxctl/machines.toml").write_text('[far]\ngateway = "far"\n')
     with Control() as control, pytest.raises(Failed) as caught:
         control.screen("far/sh")
-    assert caught.value.reason == "no_carrier"
+    assert caught.value.reason == "no_gateway_extra"
 
 
 def test_ordinary_commands_load_nothing_of_it(place: Path) -> None:

@@ -279,6 +279,28 @@ def test_a_caller_reaches_no_session_but_its_own(
     assert [one.name for one in far.ls("far").sessions] == ["mine-1"]
 
 
+@pytest.mark.parametrize("word", ["exec", "ask", "wait", "any", "timeout"])
+def test_nothing_is_told_of_a_session_that_was_renamed_out_of_its_patterns_meanwhile(
+    start_host: Callable[..., Host], reach: Callable[..., Control], word: str
+) -> None:
+    far = reach(far=start_host("read,write,create,kill", "mine-*"))
+    rename = f"{sys.executable} -m tmuxctl rename $TMUXCTL_SESSION other; echo sec''ret"
+    calls: dict[str, Callable[[], object]] = {
+        "exec": lambda: far.exec("far/mine-1", (rename,)),
+        "ask": lambda: far.ask("far/mine-1", rename.encode()),
+        "wait": lambda: far.wait("far/mine-1", text="^secret"),
+        "any": lambda: far.wait(any=("far/mine-1",), text="^secret"),
+        "timeout": lambda: far.wait("far/mine-1", text="never", timeout=6.0),
+    }
+    far.new("far/mine-1", ("sh",))
+    if word in ("wait", "any", "timeout"):
+        far.send("far/mine-1", f"sleep 2; {rename}".encode())
+    with pytest.raises(NotFound) as caught:
+        calls[word]()
+    assert caught.value.reason == "no_session"
+    assert caught.value.screen is None
+
+
 @pytest.mark.parametrize(
     ("operation", "arguments", "reason"),
     [

@@ -323,23 +323,28 @@ class Responder:
         text = b"".join(running.received[part] for part in range(running.parts))
         running.received.clear()
         call: RemoteCall | None = None
+        check: Callable[[], None] | None = None
         try:
             call = parse_call(text)
             operation = self._find(call)
             running.changes = operation.meta.right != "read"
             with in_pieces(call.pieces) if call.pieces else _nothing(), _given_files(call) as given:
                 arguments = self.access.check(operation, {**call.arguments, **call.data})
+                check = partial(self.access.check_followed, operation, arguments)
                 result = self._invoke(running, call, operation, {**arguments, **given})
                 if isinstance(result, Iterator):
-                    self._stream(running, result, partial(self.access.check_followed, operation, arguments))
+                    self._stream(running, result, check)
                     self._note(running, call, "done")
                 else:
                     self._note(running, call, "done", getattr(result, "name", None))
+                    if refusal := self._find_refusal(check):
+                        self._reply(running, "error", encode_error(refusal))
+                        return
                     self._reply(running, "result", encode_any(self.access.select(result)))
         except TmuxctlError as error:
             self._note(running, call, error.reason, is_denied=isinstance(error, Denied))
             # an error tells of the session, too
-            self._reply(running, "error", encode_error(self._find_refusal() or error))
+            self._reply(running, "error", encode_error(self._find_refusal(check) or error))
         except Exception as error:
             # a bug here is told there too: else the caller waits for an end that does not come
             self._reply(running, "error", encode_error(_internal_error(error)))
@@ -362,10 +367,12 @@ class Responder:
                 running.id, call.operation[:64], session[:128] if isinstance(session, str) else None, result
             )
 
-    def _find_refusal(self) -> TmuxctlError | None:
-        """Why the caller may be told nothing any more; None while it may call."""
+    def _find_refusal(self, check: Callable[[], None] | None = None) -> TmuxctlError | None:
+        """Why the caller may be told nothing any more, of a call what its own `check` raises; None while it may."""
         try:
             _ = self.access.rights
+            if check is not None:
+                check()
         except TmuxctlError as refusal:
             return refusal
         return None

@@ -154,7 +154,7 @@ def _draw(screen: Screen, forms: Sequence[str], *, keeps_ansi: bool) -> Screen:
 
 
 def make_remote_machine(here: Machine, entry: MachineEntry) -> Machine:
-    """A machine behind a carrier of its kind. Failed `no_carrier` where what makes those is not installed."""
+    """A machine behind a carrier of its kind. Failed `no_gateway_extra` where what makes those is not installed."""
     timing, service = here.timing.rpc, here.service
     if service is None:
         raise operations_only_error(entry.name)
@@ -189,7 +189,7 @@ def find_carrier(kind: str) -> Callable[[MachineEntry], Connect]:
     except (ImportError, AttributeError) as error:
         raise Failed(
             f"machines behind a gateway cannot be reached here: {error}",
-            reason="no_carrier",
+            reason="no_gateway_extra",
             hint="pip install 'tmux-control-plane[gateway]'",
         ) from None
     return made

@@ -19,7 +19,7 @@ from tmuxctl.results import Check, Doctor
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
-PRIVATE = ("gateway.json", "members.json", "ca.pem", "ca.key", "server.pem", "server.key", running.CONFIG)
+PRIVATE = ("server-settings.json", "members.json", "ca.pem", "ca.key", "server.pem", "server.key", running.CONFIG)
 DAY = 86400
 
 
@@ -113,7 +113,7 @@ def _check_certificate(files: GatewayFiles, settings: GatewaySettings) -> Iterat
     if missing:
         hint = f"others reach it by other names: tmuxctl gateway up {' '.join(f'--name {one}' for one in certificate.names)}"
         yield Check("names", False, f"the certificate is not for {', '.join(missing)}", hint)
-    newest = max(certificate.begins, os.stat(files.path("gateway.json")).st_mtime - DAY)
+    newest = max(certificate.begins, os.stat(files.path("server-settings.json")).st_mtime - DAY)
     hint = "set the clock (timedatectl): certificates are refused otherwise"
     yield Check("clock", now >= newest, time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(now)), hint)
 

@@ -21,7 +21,7 @@ from tmuxctl.vocabulary import GatewayRole
 MOST_MEMBERS = 4096
 
 _NKEY = re.compile(r"U[A-Z2-7]{55}\Z")
-_ROW = {"id!": str, "role!": str, "nkey!": str, "name!": (str, type(None)), "created!": str}
+_ROW = {"id!": str, "role!": str, "nkey!": str, "label!": (str, type(None)), "created!": str}
 
 
 class Member(Value):
@@ -31,7 +31,7 @@ class Member(Value):
     id: str
     role: GatewayRole
     nkey: str
-    name: str | None
+    label: str | None
     created: str
 
 
@@ -55,19 +55,19 @@ class Members:
             hint = "restore it: hosts and clients that are not in it cannot connect"
             raise Failed(f"{self._path} was changed", reason="bad_file", hint=hint) from None
 
-    def add(self, role: GatewayRole, name: str | None) -> Credentials:
-        """Add a host or client with a new id and key; its credentials, of which the seed is kept nowhere. Usage `bad_name`,
+    def add(self, role: GatewayRole, label: str | None) -> Credentials:
+        """Add a host or client with a new id and key; its credentials, of which the seed is kept nowhere. Usage `bad_label`,
         Failed `too_many`."""
-        if name is not None and (not 0 < len(name) <= 64 or not name.isprintable()):
+        if label is not None and (not 0 < len(label) <= 64 or not label.isprintable()):
             hint = "at most 64 printable characters"
-            raise Usage(f"{ascii(name[:40])} cannot be the name of a {role}", reason="bad_name", hint=hint)
+            raise Usage(f"{ascii(label[:40])} cannot be the label of a {role}", reason="bad_label", hint=hint)
         found = self.list_members()
         if len(found) >= MOST_MEMBERS:
             hint = "remove those that are not used: tmuxctl gateway remove ID"
             raise Failed(f"a gateway has at most {MOST_MEMBERS} hosts and clients", reason="too_many", hint=hint)
         seed, nkey = _make_key()
         created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        made = Member(make_id(), role, nkey, name, created)
+        made = Member(make_id(), role, nkey, label, created)
         credentials = self._credentials(made, seed)
         self._write((*found, made))
         return credentials
@@ -114,7 +114,7 @@ def _parse_row(row: dict[str, str]) -> Member:
     role = GatewayRole.of(row["role"])
     if role is None or not is_id(row["id"]) or not _NKEY.match(row["nkey"]):
         raise ValueError
-    return Member(row["id"], role, row["nkey"], row["name"], row["created"])
+    return Member(row["id"], role, row["nkey"], row["label"], row["created"])
 
 
 def _make_key() -> tuple[str, str]:

@@ -87,7 +87,7 @@ class GatewayFiles:
 
     def read_settings(self) -> GatewaySettings:
         """What `gateway up` was told last. NotFound `no_gateway` where it never was; Usage `bad_file`."""
-        path = self.path("gateway.json")
+        path = self.path("server-settings.json")
         try:
             found = parse_record(read_file(path, FILE_LIMIT), path, limit=FILE_LIMIT)
         except FileNotFoundError:
@@ -109,7 +109,7 @@ class GatewayFiles:
         """Keep what the server is told."""
         self.make_folder()
         about = {name: getattr(settings, name) for name in GatewaySettings._names}
-        write_record(self.path("gateway.json"), about | {"names": list(settings.names)}, durable=True)
+        write_record(self.path("server-settings.json"), about | {"names": list(settings.names)}, durable=True)
 
 
 def make_settings(

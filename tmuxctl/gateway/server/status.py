@@ -47,7 +47,7 @@ def _list_connections(found: Any, known: Mapping[str, Member]) -> Iterable[Gatew
         yield GatewayConnection(
             member.id if member else None,
             member.role if member else None,
-            member.name if member else None,
+            member.label if member else None,
             f"{one['ip']}:{one['port']}",
             one["start"],
             one["in_bytes"],

@@ -106,23 +106,23 @@ class GatewayOperations(CommandLineOperations):
         right="create",
         examples=("gateway add-host", "gateway add-host build-box --out build-box.json"),
     )
-    def gateway_add_host(self, name: Label = None, *, out: KeyFile = None) -> GatewayKey:
+    def gateway_add_host(self, label: Label = None, *, out: KeyFile = None) -> GatewayKey:
         """Add a host: write the credentials file that is copied to it. No connection is cut.
 
         The key in it is kept nowhere else. A host may use its own subjects, and none of other hosts.
         """
-        return self._give_key(lambda members: members.add(GatewayRole.HOST, name), out)
+        return self._give_key(lambda members: members.add(GatewayRole.HOST, label), out)
 
     @set_up(
         right="create",
         examples=("gateway add-client", "gateway add-client laptop --out -"),
     )
-    def gateway_add_client(self, name: Label = None, *, out: KeyFile = None) -> GatewayKey:
+    def gateway_add_client(self, label: Label = None, *, out: KeyFile = None) -> GatewayKey:
         """Add a client: write the credentials file that is copied to it. No connection is cut.
 
         The key in it is kept nowhere else. A client may send requests to all hosts: each host decides what it carries out.
         """
-        return self._give_key(lambda members: members.add(GatewayRole.CLIENT, name), out)
+        return self._give_key(lambda members: members.add(GatewayRole.CLIENT, label), out)
 
     @set_up(right="write", examples=("gateway rotate k5wq7hl2mzt3ybvn --out new.json",))
     def gateway_rotate(self, id: MemberId, *, out: KeyFile = None) -> GatewayKey:
@@ -136,7 +136,7 @@ class GatewayOperations(CommandLineOperations):
         with files.locked():
             gone = self._members(files).remove(id)
             loaded = running.reload(files)
-        return GatewayRemoved(gone.id, gone.role, gone.name, loaded)
+        return GatewayRemoved(gone.id, gone.role, gone.label, loaded)
 
     @set_up(right="read", examples=("gateway ls", "gateway ls --json"))
     def gateway_ls(self) -> GatewayMembers:
@@ -144,7 +144,7 @@ class GatewayOperations(CommandLineOperations):
         files = self._files()
         files.read_settings()
         found = self._members(files).list_members()
-        return GatewayMembers(tuple(GatewayMember(one.id, one.role, one.name, one.created) for one in found))
+        return GatewayMembers(tuple(GatewayMember(one.id, one.role, one.label, one.created) for one in found))
 
     @set_up(right="read", examples=("gateway status", "gateway status --json"))
     def gateway_status(self) -> GatewayStatus:

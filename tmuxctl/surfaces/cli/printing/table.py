@@ -279,8 +279,8 @@ def tokens(found: Sequence[Any]) -> list[str]:
 
 def members(found: Sequence[Any]) -> list[str]:
     """What `gateway ls` says: the id of each host and client, the operator's label for it, and since when."""
-    rows = [("ID", "ROLE", "NAME", "CREATED")]
-    return align([*rows, *((one.id, one.role.value, flat(one.name or "-"), flat(one.created)) for one in found)])
+    rows = [("ID", "ROLE", "LABEL", "CREATED")]
+    return align([*rows, *((one.id, one.role.value, flat(one.label or "-"), flat(one.created)) for one in found)])
 
 
 def gateway(found: Any) -> list[str]:
@@ -291,11 +291,11 @@ def gateway(found: Any) -> list[str]:
     if found.stream:
         numbers = f", {found.stream.first} to {found.stream.last}" if found.stream.events else ""
         facts += [("stream", f"{found.stream.events} events{numbers}, {found.stream.bytes} bytes")]
-    rows = [("ID", "ROLE", "NAME", "ADDRESS", "SENT", "RECEIVED", "WAITS")]
+    rows = [("ID", "ROLE", "LABEL", "ADDRESS", "SENT", "RECEIVED", "WAITS")]
     for one in found.connections:
         sizes = (str(one.received_bytes), str(one.sent_bytes), str(one.pending_bytes))
         rows.append(
-            (one.id or "-", one.role.value if one.role else "-", flat(one.name or "-"), flat(one.address), *sizes)
+            (one.id or "-", one.role.value if one.role else "-", flat(one.label or "-"), flat(one.address), *sizes)
         )
     return [*pairs((name, flat(value)) for name, value in facts), "", *align(rows)]
 
