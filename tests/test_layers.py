@@ -79,6 +79,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("subjects",),
         ("credentials", "messages", "nats_client"),
         ("connection",),
+        ("shared",),
         ("carrier", "host", "pairing", "server", "spool"),
         ("events",),
     ),
