@@ -18,6 +18,7 @@ from tmuxctl import errors
 from tmuxctl.control import Control
 from tmuxctl.control.input import sending
 from tmuxctl.control.input.deciding import find_option, parse_policies
+from tmuxctl.control.output import printed
 from tmuxctl.errors import Conflict, Exited, Usage
 from tmuxctl.model import State
 from tmuxctl.results import Asking, Option
@@ -530,6 +531,24 @@ def test_a_turn_that_ends_in_half_a_command_is_not_complete(control: Control) ->
     begun = control.ask("py", b"for i in range(2): print(i)")
     assert (begun.kind, begun.complete) == ("continuation", False)
     assert control.ask("py", b"").complete
+
+
+@pytest.mark.on("tmux")
+def test_a_prompt_that_the_journal_has_late_is_not_part_of_an_answer(control: Control, place: Path, until: Any) -> None:
+    folder = place / "state/tmuxctl/t/sessions" / str(control.new("t", ("sh",)).id)
+    writer = int(until(lambda: (folder / "journal.pid").read_text().strip()))
+    rows = find_tree(control.machine.transport.processes(), writer)
+    for row in rows:
+        os.kill(row.pid, signal.SIGSTOP)
+    control.keys("t", ("Enter",))
+    until(lambda: control.screen("t").text.count("\n") >= 1)
+    control.send("t", b"printf 'o%s\\n' ne two")
+    until(lambda: "otwo" in control.screen("t").text)
+    for row in rows:
+        os.kill(row.pid, signal.SIGCONT)
+    until(lambda: "otwo" in control.log("t").text)
+    _, output = printed.read_since_input(control.machine, "t")
+    assert output.text.startswith("one\notwo")
 
 
 @pytest.mark.on("tmux")

@@ -291,7 +291,19 @@ def test_output_may_be_drawn_at_rows_of_the_screen() -> None:
         # an editor draws what was typed before it takes the Enter
         (b"long line", b"long line", b""),
         (b"lo\x1b[32mng\x1b[m li", b"long line", b""),
+        # the journal had not come to the prompt yet, or to its end, when the line was typed
+        (b"sh$ x\r\nout", b"x", b"out"),
+        (b"\x1b[1msh$\x1b[m x\r\nout", b"x", b"out"),
+        (b"\rsh$ x\x1b[?2004l\r\r\nout", b"x", b"out"),
+        (b"old\r\nsh$ x\r\nout", b"x", b"out"),
+        (b"sh$ long l", b"long line", b""),
+        (b"old\r\nsh$ long l", b"long line", b""),
+        (b"sh$ long line\r", b"long line", b""),
         # it is not plain to see
+        (b"a$ x\r\nout", b"x", b"a$ x\r\nout"),
+        (b"so x\r\nx\r\n", b"x", b"so x\r\nx\r\n"),
+        (b"sh$ other", b"long line", b"sh$ other"),
+        (b"sh$ ", b"long line", b"sh$ "),
         (b"out", b"x", b"out"),
         (b"xout", b"x", b"xout"),
         (b"\xff\r\nout", b"\xff", b"\xff\r\nout"),

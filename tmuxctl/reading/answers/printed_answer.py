@@ -203,11 +203,26 @@ def find_output_start(data: bytes, last_input: TypedInput, token: str | None = N
     line = last_input.typed.decode("utf-8", "replace")
     if not line or last_input.echo == "none" or re.search(r"[\r\n]", line):
         return 0
-    straight = _find_plain_echo_end(data, line)
+    # whoever writes the journal may have been behind when the line was typed
+    late = _find_late_prompt_end(data, line, last_input)
+    straight = _find_plain_echo_end(data, line, late)
     off = _find_switch_off(data, straight)
     if off is not None:
         return _find_output_behind(data, 0, off)
-    return straight or (len(data) if _is_begun_echo(data, line, last_input) else 0)
+    if straight is not None:
+        return straight
+    is_begun = _is_begun_echo(data, line, last_input) or _is_begun_behind_prompt(data, line, last_input)
+    return len(data) if is_begun else 0
+
+
+def _find_late_prompt_end(data: bytes, line: str, last_input: TypedInput) -> int:
+    """Where the line begins if the prompt is there, too, in whose row it was typed, which its width tells; 0 where it is not."""
+    at = data.find(line.encode())
+    if at <= 0 or not last_input.x:
+        return 0
+    prompt = Lines(last_input.cols, last_input.rows, tmux=last_input.tmux)
+    prompt.feed(data[data.rfind(b"\n", 0, at) + 1 : at])
+    return at if prompt.column == last_input.x else 0
 
 
 def _is_begun_echo(data: bytes, line: str, last_input: TypedInput) -> bool:
@@ -219,6 +234,14 @@ def _is_begun_echo(data: bytes, line: str, last_input: TypedInput) -> bool:
     return strip_invisible(line).startswith(strip_invisible(lines.text()))
 
 
+def _is_begun_behind_prompt(data: bytes, line: str, last_input: TypedInput) -> bool:
+    """The same, with the prompt before it."""
+    shown = Lines(last_input.cols, last_input.rows, tmux=last_input.tmux)
+    shown.feed(data[data.rfind(b"\n") + 1 :])
+    begun = shown.text()[last_input.x :]
+    return bool(last_input.x and begun) and strip_invisible(line).startswith(strip_invisible(begun))
+
+
 def _find_switch_off(data: bytes, straight: int | None) -> int | None:
     """Where the editor that took the input switched bracketed paste off; None where the echo is a plain one."""
     on, off = data.find(ON), data.find(OFF)
@@ -226,9 +249,9 @@ def _find_switch_off(data: bytes, straight: int | None) -> int | None:
     return off if edited and (straight is None or straight >= off or _only_modes_between(data, straight, off)) else None
 
 
-def _find_plain_echo_end(data: bytes, line: str) -> int | None:
-    """Where output begins if the echo is nothing but the line itself and a newline."""
-    end = _match_row(data, 0, line)
+def _find_plain_echo_end(data: bytes, line: str, at: int = 0) -> int | None:
+    """Where output begins if the echo is nothing but the line itself, from there on, and a newline."""
+    end = _match_row(data, at, line)
     if end is None:
         return None
     following = data.find(b"\n", end)

@@ -157,6 +157,11 @@ class Lines:
         """True while the output is inside the alternate screen it switched to."""
         return self._outer is not None
 
+    @property
+    def column(self) -> int:
+        """Where the cursor stands in its row, from 0 on."""
+        return self._x
+
     def touched(self) -> set[int]:
         """The rows of the present window (0 is its first) that were written to."""
         return {row for row, touched in enumerate(self._touched[self._top :]) if touched}
