@@ -81,7 +81,8 @@ def test_of_a_flood_no_more_is_made_than_its_reader_takes(far: Control, host: Ho
     far.send("far/sh", b"seq 2000000; echo all done")
     far.wait("far/sh", text="^all done$", timeout=60.0)
     # by now all has been printed, and nothing of it was read
-    came = [header for way, header in weather.seen if way == "in" and header.get("kind") == "item"]
+    # under load a record is asked for again while it is on its way
+    came = {header["number"] for way, header in weather.seen if way == "in" and header.get("kind") == "item"}
     assert 0 < len(came) <= WINDOW
     first = next(following)
     assert first.text.startswith("seq 2000000") or "1\n2\n" in first.text
