@@ -307,7 +307,10 @@ def test_epoll(start: Callable[..., Pane], until: Until, case: str) -> None:
     source, told, guessed = EPOLLS[case]
     about = "import select, socket; s, t = socket.socketpair(); e = select.epoll();"
     seen = start(*python(about + source))
-    thread = until(lambda: sleeping(seen.kernel(), "epoll_wait", "epoll_pwait"))
+    until(lambda: sleeping(seen.kernel(), "epoll_wait", "epoll_pwait"))
+    # that look may have begun before the program registered anything
+    thread = sleeping(seen.kernel(), "epoll_wait", "epoll_pwait")
+    assert thread
     assert (thread.tty, thread.alone) == told
     (thread,) = threads(seen.kernel(WCHAN))
     assert (thread.call, thread.tty, thread.alone) == (None, guessed, False)
