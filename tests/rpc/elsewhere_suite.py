@@ -73,6 +73,7 @@ REFUSED: dict[str, str] = {
     "control/test_restoring.py::test_what_the_environment_does_not_have": PROCESS,
     "control/test_restoring.py::test_lifetimes_and_environments_of_plugins": FILES,
     "control/test_starting.py::test_sessions_do_not_inherit_from_the_one": PROCESS,
+    "control/test_submitting.py::test_a_question_that_comes_late": PROCESS,
     "control/test_turns.py::test_what_another_types_after_the_look": PROCESS,
     "control/test_waits.py::test_a_kill_ends_a_wait": LATER,
     "control/test_waits.py::test_a_wait_survives_a_new_size": LATER,
