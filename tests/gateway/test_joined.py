@@ -509,6 +509,23 @@ def test_the_channels_of_a_process_share_a_connection(
     until(lambda: gateway.count_connections() == before, "the last one leaves it open")
 
 
+def test_a_new_key_that_cannot_be_kept_ends_nothing(
+    own_host: Callable[..., tuple[GatewayHost, MachineEntry]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, entry = own_host(HostLimits())
+    carrier = GatewayCarrier(entry, lambda *_: None, lambda: None)
+
+    def fill(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(KnownMachines, "replace_key", fill)
+    carrier._take_later(make_key_pair().public)
+    carrier.close()
+    assert "No space left" in capsys.readouterr().err
+
+
 def test_a_call_that_was_first_sent_elsewhere_is_carried_out_by_a_host_that_is_older(
     own_host: Callable[..., tuple[GatewayHost, MachineEntry]],
 ) -> None:

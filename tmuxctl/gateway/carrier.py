@@ -270,8 +270,9 @@ class GatewayCarrier:
         except NotFound:
             # another process was told the same
             return
-        except TmuxctlError as error:
-            sys.stderr.write(f"tmuxctl: {self._machine} has a new key, which cannot be kept: {error.message}\n")
+        except (TmuxctlError, OSError) as error:
+            # a full disk, too: the thread that is here serves the channels of all machines
+            sys.stderr.write(f"tmuxctl: {self._machine} has a new key, which cannot be kept: {error}\n")
             return
         sys.stderr.write(
             f"tmuxctl: {self._machine} has a new key, as it says by the one before: {fingerprint(key)}; it is in known_machines\n"
