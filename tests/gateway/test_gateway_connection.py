@@ -19,10 +19,11 @@ from machines.relay import Relay
 from nats.aio.transport import TcpTransport
 
 from tmuxctl.errors import Failed, Timeout, TmuxctlError, Unreachable, Usage
-from tmuxctl.gateway import subjects
+from tmuxctl.gateway import shared, subjects
 from tmuxctl.gateway.connection import MAX_PAYLOAD, CarriedMessage, Connection, Subscription, parse_feed
 from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.nats_client import MESSAGE_MOST, GatewayClient
+from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 PROMISED_SECONDS = 10.0
@@ -79,6 +80,25 @@ def test_a_request_is_answered(pair: Pair):
     with answering(pair.host):
         for data in (b"", b"abc", bytes(range(256)) * 4096):
             assert pair.client.request(pair.host.credentials.id, data, 10).data == data[::-1]
+
+
+def test_what_came_is_handled_before_the_last_user_of_a_connection_has_left(pair: Pair):
+    handled = []
+
+    def handle(data: bytes) -> None:
+        time.sleep(0.3)
+        handled.append(data)
+
+    used = shared.join(pair.client.credentials, TIMING.gateway, Connection)
+    used.connection.wait_connected(5)
+    came = threading.Event()
+    subject = used.follow(
+        pair.host.credentials.id, "c" * 16, shared.ChannelOutput(lambda data: came.set() or data, handle)
+    )
+    pair.host.publish(subject, b"a new key")
+    assert came.wait(5)
+    used.leave(subject)
+    assert handled == [b"a new key"]
 
 
 def test_a_host_that_is_not_there_is_told_at_once(pair: Pair):

@@ -109,6 +109,15 @@ def sleeping(kernel: Kernel, *callers: str) -> Thread | None:
     return next((thread for thread in threads(kernel) if thread.call in callers), None)
 
 
+def sleeping_in_epoll(seen: Pane, until: Until) -> Thread:
+    """The thread of a program that waits in epoll, as a look tells of it that began when it did: an earlier one may have read
+    its descriptors before it registered any."""
+    until(lambda: sleeping(seen.kernel(), "epoll_wait", "epoll_pwait"))
+    thread = sleeping(seen.kernel(), "epoll_wait", "epoll_pwait")
+    assert thread
+    return thread
+
+
 # what every machine tells
 
 
@@ -307,10 +316,7 @@ def test_epoll(start: Callable[..., Pane], until: Until, case: str) -> None:
     source, told, guessed = EPOLLS[case]
     about = "import select, socket; s, t = socket.socketpair(); e = select.epoll();"
     seen = start(*python(about + source))
-    until(lambda: sleeping(seen.kernel(), "epoll_wait", "epoll_pwait"))
-    # that look may have begun before the program registered anything
-    thread = sleeping(seen.kernel(), "epoll_wait", "epoll_pwait")
-    assert thread
+    thread = sleeping_in_epoll(seen, until)
     assert (thread.tty, thread.alone) == told
     (thread,) = threads(seen.kernel(WCHAN))
     assert (thread.call, thread.tty, thread.alone) == (None, guessed, False)
@@ -593,7 +599,7 @@ outer.poll()
 
 def test_an_epoll_in_an_epoll_waits_for_the_terminal(start: Callable[..., Pane], until: Until) -> None:
     seen = start(*python(NESTED))
-    thread = until(lambda: sleeping(seen.kernel(), "epoll_wait", "epoll_pwait"))
+    thread = sleeping_in_epoll(seen, until)
     assert (thread.tty, thread.alone) == (True, True)
 
 

@@ -31,7 +31,9 @@ class SharedConnection:
         # one subscription for all: each further channel costs no round trip
         every = subjects.output(subjects.ANY, credentials.id, subjects.ANY)
         self._left = self.connection.subscribe(every, first=self._give)
-        threading.Thread(target=self._give_later, name="gateway output", daemon=True).start()
+        self._timing = timing
+        self._later = threading.Thread(target=self._give_later, name="gateway output", daemon=True)
+        self._later.start()
 
     def follow(self, host: str, channel: str, output: ChannelOutput) -> str:
         """Have the output of a channel taken by this, until `leave` with the subject that this returns."""
@@ -51,6 +53,9 @@ class SharedConnection:
                     del _joined[key]
         if last:
             self.connection.close()
+            if self._later is not threading.current_thread():
+                # what came is handled before the process ends: a host's new key is told once for each call
+                self._later.join(self._timing.close_seconds)
 
     def _give(self, message: CarriedMessage) -> tuple[ChannelOutput, bytes] | None:
         output = self._outputs.get(message.subject)
