@@ -51,7 +51,7 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
     ends = [(name, found.get(name, late)) for name in names]
     return Sessions(
         (*here.sessions, *(one for _, end in ends if isinstance(end, Sessions) for one in end.sessions)),
-        tuple(_to_problem(name, end) for name, end in ends if isinstance(end, TmuxctlError)),
+        tuple(to_problem(name, end) for name, end in ends if isinstance(end, TmuxctlError)),
     )
 
 
@@ -61,7 +61,8 @@ def _on(machine: Machine, name: str, look: Callable[[Machine], Any]) -> Any:
     return place.transport.carry_out("look", lambda: addresses.carry_out(name, lambda: look(place)), changes=False)
 
 
-def _to_problem(name: str, error: TmuxctlError) -> MachineProblem:
+def to_problem(name: str, error: TmuxctlError) -> MachineProblem:
+    """Why the machine `name` told nothing, of the error that says so."""
     message = error.message.removeprefix(f"{name}: ").removeprefix(f"{name} ")
     return MachineProblem(name, error.reason, message, error.hint)
 
