@@ -1,7 +1,7 @@
 """The board of all sessions behind the page's overview: kept once for all readers, and only while somebody reads it.
 
 States and questions come from the server's events. Sessions are listed once a second by one exchange with tmux; of those that
-printed since, the screens are captured, many in one exchange. Sessions of other machines come from one list for each machine, and of
+printed since, the screens are captured, many in one exchange. Sessions of other machines come from one list for each machine; of
 their screens only those are asked for that a reader has in view.
 """
 
@@ -273,7 +273,7 @@ class Board:
         elif self.machines is not None:
             known = self._known.get(f"{machine}/{change.event.id}")
             over = change.event.state is not None and change.event.state.traits.over
-            if known is None or known.session.name != name or over:
+            if known is None or known.session.name != name or over != known.session.state.traits.over:
                 self.machines.poke(machine)
 
     def _merge_elsewhere(self) -> None:
