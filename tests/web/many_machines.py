@@ -1,7 +1,8 @@
 """Many machines with sessions that are only told of: `many_machines.py FOLDER MACHINES SESSIONS`, the sessions on each machine.
 
 They are listened for at the sockets `m00`, `m01`, ... of the folder, and speak the records of calls by name as a host behind a gateway
-does. A line `MACHINE NUMBER STATE [TEXT]` on standard input changes a session; each such line is answered with one, as each start is.
+does. A line `MACHINE NUMBER STATE [TEXT]` on standard input changes a session, `MACHINE NUMBER lie ID` has it lie; each such line is answered
+with one, as each start is.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class Simulated(Control):
     def __init__(self, number: int, count: int) -> None:
         self.prefix = f"{number:02x}"
         self.sessions = [self._make(one) for one in range(count)]
+        self.title = ""
         self.watchers: list[queue.SimpleQueue[Event]] = []
 
     def _make(self, number: int) -> Session:
@@ -68,6 +70,25 @@ class Simulated(Control):
         for watcher in list(self.watchers):
             watcher.put(event_of(one))
 
+    def lie(self, number: int, other_id: str) -> None:
+        """Have a session say that it is another one, and hold what no honest machine tells."""
+        evil = "<img src=x onerror=window.caught=1>\x1b]52;c;aGF4\x07\u202e"
+        asking = Asking(InputKind.CONFIRM, "q1", evil * 1000, (Option("yes", evil * 1000, ("y",)),))
+        self.title = evil * 1000
+        self.sessions[number] = one = changed(
+            self.sessions[number],
+            id=other_id,
+            status=Status(State.ASKING, asking=asking),
+            wants="input",
+            profile="<b>bash</b>",
+            argv=(evil,) * 100,
+            cwd=f"/{evil * 50}",
+            tags=("a",) * 1000,
+            active=now(),
+        )
+        for watcher in list(self.watchers):
+            watcher.put(event_of(one))
+
     def call(self, name: str, arguments: Any, *, cancelled: threading.Event | None = None, **_: Any) -> Any:
         if name == "ls":
             return Sessions(tuple(self.sessions))
@@ -76,7 +97,7 @@ class Simulated(Control):
         found = next(one for one in self.sessions if arguments["session"] in (one.name, one.id))
         if name == "screen":
             at = CursorPosition(0, 1, True)
-            return Screen(found.name, f"last line of {found.name}", 120, 40, at, False, "", None, None, None)
+            return Screen(found.name, f"last line of {found.name}", 120, 40, at, False, self.title, None, None, None)
         return found
 
     def _watch(self, cancelled: threading.Event) -> Iterator[Event]:
@@ -129,7 +150,11 @@ def main() -> None:
     print("listening", flush=True)
     for line in sys.stdin:
         name, number, state, *text = line.split(maxsplit=3)
-        found[name].change(int(number), State(state), "".join(text).strip() or "Go on?")
+        told = "".join(text).strip()
+        if state == "lie":
+            found[name].lie(int(number), told)
+        else:
+            found[name].change(int(number), State(state), told or "Go on?")
         print("changed", flush=True)
 
 

@@ -55,7 +55,7 @@ export function moveBy(step, across) {
   const { lines, places } = layout;
   const ids = [...places.keys()];
   if (!ids.length) return;
-  const id = document.activeElement?.dataset?.id;
+  const id = state.wanted ?? document.activeElement?.dataset?.id;
   const at = places.get(id);
   if (!at) return void focusOn(ids[0]);
   if (across) return void focusOn(ids[Math.max(0, Math.min(ids.length - 1, ids.indexOf(id) + step))]);
@@ -120,17 +120,21 @@ export function List({ place, sections, shape, label, drawHead, drawRow }) {
   const { lines, places, columns } = layout;
   const above = place.current ? place.current.getBoundingClientRect().top : 0;
   const shown = lines.length <= ALL_LINES ? [...lines] : lines.slice(lineAt(lines, -above - AROUND), lineAt(lines, innerHeight - above + AROUND) + 1);
-  for (const id of [document.activeElement?.dataset?.id, state.wanted]) {
+  const focused = document.activeElement?.dataset?.id;
+  for (const id of [focused, state.wanted]) {
     const line = lines[places.get(id)?.line];
     if (line && !shown.includes(line)) shown.push(line);
   }
+  shown.sort((one, other) => one.top - other.top);
   useEffect(() => {
     tellSeen(width ? lines.slice(lineAt(lines, -above), lineAt(lines, innerHeight - above) + 1).flatMap((line) => line.ids) : []);
   });
+  const find = (id) => place.current.querySelector(`.tile-link[data-id="${CSS.escape(id)}"]`);
   useLayoutEffect(() => {
-    const line = lines[places.get(state.wanted)?.line];
-    if (!line || !width) return;
-    const link = place.current.querySelector(`.tile-link[data-id="${CSS.escape(state.wanted)}"]`);
+    // an element that is moved while others come and go loses the focus
+    if (focused && document.activeElement === document.body) find(focused)?.focus({ preventScroll: true });
+    if (!places.has(state.wanted) || !width) return;
+    const link = find(state.wanted);
     state.wanted = null;
     if (!link) return;
     const box = link.closest("li").getBoundingClientRect();
@@ -143,7 +147,7 @@ export function List({ place, sections, shape, label, drawHead, drawRow }) {
   let before = 0;
   const firsts = new Map(lines.map((line) => { const first = before; before += line.ids.length; return [line, first]; }));
   return html`<ul ref=${place} class=${`list ${shape}s`} role="list" aria-label=${label} style=${{ height: `${layout.height}px` }}>
-    ${width ? shown.map((line) => (line.section ? drawHead(line.section, { top: `${line.top}px` })
+    ${width ? shown.flatMap((line) => (line.section ? drawHead(line.section, { top: `${line.top}px` })
       : line.ids.map((id, column) => drawRow(id, { top: `${line.top}px`, left: left(column), width: part }, { number, at: firsts.get(line) + column + 1 })))) : null}
   </ul>`;
 }
