@@ -1,8 +1,8 @@
 """Many machines with sessions that are only told of: `many_machines.py FOLDER MACHINES SESSIONS`, the sessions on each machine.
 
-They are listened for at the sockets `m00`, `m01`, ... of the folder, and speak the records of calls by name as a host behind a gateway
-does. A line `MACHINE NUMBER STATE [TEXT]` on standard input changes a session, `MACHINE NUMBER lie ID` has it lie; each such line is answered
-with one, as each start is.
+They are listened for at the sockets `m00`, `m01`, ... of the folder, and speak the records of calls by name as a host behind a
+gateway does. A line `MACHINE NUMBER STATE [TEXT]` on standard input changes a session, `MACHINE NUMBER lie ID` has it lie; each
+such line is answered with one, as each start is.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def main() -> None:
         if state == "lie":
             found[name].lie(int(number), told)
         else:
-            found[name].change(int(number), State(state), told or "Go on?")
+            found[name].change(int(number), State.of(state) or State.UNKNOWN, told or "Go on?")
         print("changed", flush=True)
 
 

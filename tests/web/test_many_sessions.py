@@ -4,7 +4,8 @@ records of calls by name; two sessions of this machine are real."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -183,8 +184,6 @@ def test_a_group_is_folded_and_a_phone_has_room(browser: Any, server: HttpServer
 
 def measure_first_answer(server: HttpServer) -> tuple[int, int]:
     """Bytes of all rows as they are told first, and as they come in gzip's format."""
-    import zlib
-
     connection = server.connect(True)
     connection.request("GET", "/page/tiles", headers={"Accept-Encoding": "gzip"})
     response = connection.getresponse()

@@ -106,9 +106,7 @@ def test_sessions_that_are_out_of_reach_are_told_so_and_told_anew(
     visitor.tile("web1/sh").get_by_text("idle", exact=True).wait_for(timeout=40_000)
 
 
-def test_a_machine_that_lies_speaks_for_itself_alone(
-    browser: Any, place: Path, request: pytest.FixtureRequest
-) -> None:
+def test_a_machine_that_lies_speaks_for_itself_alone(browser: Any, place: Path, request: pytest.FixtureRequest) -> None:
     found = FarSite(place, {"m00": 'gateway = "m00"'})
     try:
         simulated = found.simulate(1, 5)
