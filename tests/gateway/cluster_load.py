@@ -1,7 +1,9 @@
 """A host and a client of a cluster that are busy, and what they notice of a loss.
 
-python -m gateway.cluster_load HOST-CREDENTIALS CLIENT-CREDENTIALS FOLDER: says a line once it goes on; for each line that it is given, how long it
-took until requests were answered and events stored again; at the end of its input, whether what is stored is what was recorded.
+python -m gateway.cluster_load HOST-CREDENTIALS CLIENT-CREDENTIALS FOLDER
+
+It says a line once it goes on; for each line that it is given, how long it took until requests were answered and events stored
+again; at the end of its input, how many were recorded. It fails unless those are what is stored.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ class ClusterNode:
 
     def add(self, role: str, *words: str) -> Credentials:
         """A new host or client."""
-        return read_credentials(self.result(f"add-{role}", *words, "--out", self._new_path())["file"])
+        out = () if "--out" in words else ("--out", self._new_path())
+        return read_credentials(self.result(f"add-{role}", *words, *out)["file"])
 
     def _new_path(self) -> str:
         return str(self.home / f"member-{len(list(self.home.iterdir()))}.json")

@@ -8,21 +8,27 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from conftest import list_pids, sweep
 from gateway.cluster_load import Load, loaded, seconds_until_well
 from gateway.cluster_site import ClusterNode, ClusterSite
 from gateway.gateway_site import GatewaySite, connect, free_ports, until
+from gateway.joined_host import JoinedHost, become_client
 from gateway.switch import Switch
 from gateway.test_gateway_connection import answering, asks
 from gateway.test_spool import all_confirmed, make_gap, stored_data
+from machines.interrupted_writes import check_writes_and_output
 
+from tmuxctl.control import Control
 from tmuxctl.errors import Denied, Timeout, TmuxctlError
 from tmuxctl.gateway import subjects
+from tmuxctl.gateway.carrier import client_credentials_path
 from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.spool import EventPublisher, Spool
 from tmuxctl.value import changed
@@ -109,6 +115,51 @@ def test_the_leader_is_cut_off_in_networks_of_their_own(place: Path) -> None:
     finally:
         made.end()
         switch.close()
+
+
+def test_verbs_go_on_when_the_node_of_host_and_client_is_cut(
+    cluster: ClusterSite, place: Path, needs: Callable[..., None]
+) -> None:
+    needs("tmux")
+    become_client(cluster.first)
+    before = list_pids()
+    host = JoinedHost(cluster.first, place / "there")
+    lost = cluster.leader()
+    for path in (host.home / "host.json", Path(client_credentials_path())):
+        told = json.loads(path.read_text())
+        told["urls"].sort(key=lambda url: lost.name not in url)
+        path.write_text(json.dumps(told))
+    passed: list[float] = []
+    try:
+        host.start()
+        assert host.pair("thathost").returncode == 0
+        with Control(resident=True) as here:
+
+            def interrupt() -> threading.Thread:
+                began = time.monotonic()
+                lost.kill(signal.SIGSTOP)
+
+                def heal() -> None:
+                    while not passed:
+                        with suppress(TmuxctlError):
+                            here.screen("thathost/out")
+                            passed.append(time.monotonic() - began)
+                    time.sleep(5)
+                    lost.kill(signal.SIGCONT)
+
+                healing = threading.Thread(target=heal)
+                healing.start()
+                return healing
+
+            results = check_writes_and_output(
+                here, "thathost", host.home / "taken", interrupt, lambda: Control(resident=True)
+            )
+        print(f"verbs again after {passed[0]:.1f} s; not done at once: {[one for one in results if one != 'done']}")
+        assert passed[0] < PROMISED_SECONDS
+        until(cluster.is_whole, "the node is not whole again", 60)
+    finally:
+        host.end()
+        sweep(host.home, before)
 
 
 def test_each_node_is_lost_in_turn(cluster: ClusterSite, place: Path) -> None:
