@@ -26,6 +26,12 @@ from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
 Take = Callable[[Msg], None]
 
 
+def login_options(seed: str, jwt: str) -> dict[str, Any]:
+    """What `connect` of nats-py is given to prove the key of a seed, of which `jwt` is what a gateway signed."""
+    key = nkeys.from_seed(seed.encode())
+    return {"user_jwt_cb": jwt.encode, "signature_cb": lambda nonce: base64.b64encode(key.sign(nonce.encode()))}
+
+
 class AbortingTransport(TcpTransport):
     """A connection with TLS from its first byte, whose `close` drops it with what was not sent yet: whoever closes in order
     waits for `confirm` before."""
@@ -118,16 +124,9 @@ class GatewayClient(Client):
         shown what was signed of the key with this seed. Raises OSError, nats.errors.Error, asyncio.TimeoutError, and anything where
         the server says of itself what makes no sense."""
         self._transport = self._carrying = self.make_transport(context)
-        key = nkeys.from_seed(seed.encode())
+        options |= login_options(seed, jwt)
         await self.connect(
-            servers=[url],
-            tls=context,
-            tls_handshake_first=True,
-            user_jwt_cb=jwt.encode,
-            signature_cb=lambda nonce: base64.b64encode(key.sign(nonce.encode())),
-            allow_reconnect=False,
-            dont_randomize=True,
-            **options,
+            servers=[url], tls=context, tls_handshake_first=True, allow_reconnect=False, dont_randomize=True, **options
         )
         if not isinstance(self.max_payload, int):
             raise ProtocolError("nats: a limit of messages that is no number")

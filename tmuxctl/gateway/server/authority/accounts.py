@@ -180,8 +180,9 @@ class Accounts:
         said = {operator: ("gateway", claims.operator_claims(system)), system: ("system", claims.account_claims())}
         for one in self.tenants:
             store = claims.public_key(one.store)
-            said[store] = f"{one.name}-store", claims.account_claims(exports=_EXPORTS, limits=_STORE_LIMITS)
-            said[claims.public_key(one.account)] = one.name, _tenant_claims(one, store)
+            # leaf nodes of other tenants can read what is said of it, so its name is no part of that
+            said[store] = "store", claims.account_claims(exports=_EXPORTS, limits=_STORE_LIMITS)
+            said[claims.public_key(one.account)] = "tenant", _tenant_claims(one, store)
         self._claims = {
             key: claims.renew_claims(self._claims.get(key), self._operator, key, name, about)
             for key, (name, about) in said.items()
