@@ -329,6 +329,29 @@ def test_hosts_of_a_site_reach_each_other_while_the_way_to_the_gateway_is_cut(pl
         leaf.end()
 
 
+def test_a_key_is_for_one_kind_of_connection(place: Path, site: GatewaySite) -> None:
+    (leaf_port,) = free_ports(1)
+    site.start(
+        f"--listen=127.0.0.1:{site.port}",
+        f"--websocket-port={site.websocket_port}",
+        f"--monitor-port={site.monitor_port}",
+        f"--leaf-port={leaf_port}",
+    )
+    host = site.add("host")
+    told = json.loads(Path(site.result("add-leaf", "127.0.11.9")["file"]).read_text())
+    for user in (told["leaf"]["user"], told["leaf"]["observer"]):
+        assert refused(changed(host, seed=user["seed"], jwt=user["claims"]))
+    leaf = ClusterNode("127.0.11.9", place / "leaf")
+    told["leaf"]["user"] = {"seed": host.seed, "public": "", "claims": host.jwt}
+    (leaf.home / "leaf.json").write_text(json.dumps(told))
+    (monitor,) = free_ports(1)
+    leaf.start(f"--listen={leaf.name}:{site.port}", f"--monitor-port={monitor}", "--node=leaf.json")
+    try:
+        until(lambda: "Authorization Violation" in leaf.read_log(), "a host is taken for a leaf node")
+    finally:
+        leaf.end()
+
+
 @contextmanager
 def spooled(host: Connection, place: Path) -> Iterator[Spool]:
     """A spool whose events are published."""

@@ -133,12 +133,15 @@ class Accounts:
 
     def sign_leaf(self, tenant: str) -> claims.SignedUser:
         """The key of a leaf node: it carries all that its tenant sends, as any node does, and nothing of others."""
-        return claims.sign_account_user(self.find_tenant(tenant).account, "leaf", (subjects.ALL,), (subjects.ALL,))
+        return claims.sign_account_user(
+            self.find_tenant(tenant).account, "leaf", (subjects.ALL,), (subjects.ALL,), leaf=True
+        )
 
     def sign_leaf_observer(self) -> claims.SignedUser:
         """The key with which a leaf node learns what is newly signed of accounts."""
         learned = ("$SYS.REQ.CLAIMS.PACK", "$SYS.REQ.ACCOUNT.*.CLAIMS.LOOKUP")
-        return claims.sign_account_user(self._system, "leaf", learned, ("$SYS._INBOX.>", "$SYS.REQ.CLAIMS.UPDATE"))
+        told = ("$SYS._INBOX.>", "$SYS.REQ.CLAIMS.UPDATE")
+        return claims.sign_account_user(self._system, "leaf", learned, told, leaf=True)
 
     def sign_administrator(self, seconds: int) -> claims.SignedUser:
         """A key of the servers' own account, for so many seconds: it asks the servers what they do, and tells them new claims."""

@@ -92,8 +92,8 @@ def account_claims(**parts: Any) -> dict[str, Any]:
 
 def role_key(public: str, role: str, publish: tuple[str, ...], subscribe: tuple[str, ...]) -> dict[str, Any]:
     """A key of an account, each user of which may do what the account says of it (a scoped signing key): these subjects, in
-    which {{name()}} stands for the name of the user."""
-    allowed = {"pub": {"allow": list(publish)}, "sub": {"allow": list(subscribe)}, **_UNLIMITED}
+    which {{name()}} stands for the name of the user. None of them connects as a leaf node."""
+    allowed = _allow(publish, subscribe, ("STANDARD", "WEBSOCKET"))
     return {"kind": "user_scope", "key": public, "role": role, "template": allowed}
 
 
@@ -103,11 +103,23 @@ def sign_role_user(role_seed: str, account: str, name: str) -> SignedUser:
 
 
 def sign_account_user(
-    account_seed: str, name: str, publish: tuple[str, ...], subscribe: tuple[str, ...], *, seconds: int | None = None
+    account_seed: str,
+    name: str,
+    publish: tuple[str, ...],
+    subscribe: tuple[str, ...],
+    *,
+    seconds: int | None = None,
+    leaf: bool = False,
 ) -> SignedUser:
-    """A new user of an account that may publish and subscribe these subjects; `seconds`: for so long."""
-    allowed = {"pub": {"allow": list(publish)}, "sub": {"allow": list(subscribe)}, **_UNLIMITED}
+    """A new user of an account that may publish and subscribe these subjects; `seconds`: for so long; `leaf`: as a leaf node, and
+    as nothing else."""
+    allowed = _allow(publish, subscribe, ("LEAFNODE",) if leaf else ("STANDARD",))
     return _sign_user(account_seed, name, allowed, seconds=seconds)
+
+
+def _allow(publish: tuple[str, ...], subscribe: tuple[str, ...], connections: tuple[str, ...]) -> dict[str, Any]:
+    allowed = {"pub": {"allow": list(publish)}, "sub": {"allow": list(subscribe)}}
+    return {**allowed, **_UNLIMITED, "allowed_connection_types": list(connections)}
 
 
 def read_name(signed: object) -> str:
