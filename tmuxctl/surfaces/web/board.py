@@ -66,6 +66,8 @@ class KnownSession:
         """The wall clock when its screen was captured."""
         self.glanced_active: str | None = None
         """When it had printed last, as its machine told, when its screen was asked for there."""
+        self.glanced_again = False
+        """Whether it was asked for twice since then."""
         self.state: tuple[object, ...] = ()
         self.since: str | None = None
         self.made_of: tuple[object, ...] = ()
@@ -259,8 +261,10 @@ class Board:
         self._poked.set()
         for key, known in list(self._known.items()):
             session = known.session
-            if session.machine == name and key in seen and session.active != known.glanced_active:
-                known.glanced_active = session.active
+            is_again = session.active == known.glanced_active
+            if session.machine == name and key in seen and not (is_again and known.glanced_again):
+                # it may have printed more in the second that its machine told: it is looked at once more
+                known.glanced_active, known.glanced_again = session.active, is_again
                 self._glance_at_address(known, session.lasting_address)
                 self._poked.set()
 
