@@ -456,12 +456,14 @@ class Sessions(Value):
 
 
 class StatusLine(Value):
-    """One line for status bars and prompts: how many sessions are busy, and which want input, by their names."""
+    """One line for status bars and prompts: how many sessions are busy, and which want input, by their names. `problems`: of
+    machines whose sessions were asked for and are not known."""
 
     line: str
     busy: int
     wanting: tuple[str, ...]
     sessions: int
+    problems: tuple[MachineProblem, ...] = ()
 
 
 class Plan(Value):

@@ -290,6 +290,7 @@ class HttpTiming(Value):
     listing_seconds: float = 1.0  # how often the board of the page asks tmux for its sessions
     whole_listing_seconds: float = 5.0  # how often it asks for all that is known of them where a state changed
     rare_listing_seconds: float = 30.0  # how often where none did, and no session came or went
+    seen_listing_seconds: float = 2.0  # how often another machine is asked of which sessions are looked at
     tiles_seconds: float = 0.5  # the shortest pause between two changes of the board that a reader is told
     together_seconds: float = 0.1  # changes of the board this close together are told together
     overview_seconds: int = 10  # how often a browser without JavaScript loads the list of sessions again

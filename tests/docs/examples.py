@@ -216,6 +216,7 @@ BEFORE: Mapping[str, str] = {
     "watch --notify": "tmuxctl new db -- sqlite3 shop.db",
     "watch": "tmuxctl new db -- sqlite3 shop.db",
     "watch --state input": "tmuxctl new build -- sh -c 'read line'",
+    "watch --all-machines --state input": "tmuxctl new build -- sh -c 'read line'",
     "wait db --text 'rows? in set'": "tmuxctl send db '.print 2 rows in set'",
     "keys db Up Enter --wait-text '^42$' --screen": "tmuxctl ask db 'select 6*7;'",
     "screen db --at -1": "tmuxctl ask db 'select 1;'; tmuxctl ask db 'select 2;'",

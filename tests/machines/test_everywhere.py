@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -44,9 +45,17 @@ def test_all_are_in_the_status_line_and_in_top(sites: Control):
     sites.new("web1/ask", ("sh", "-c", "printf 'Go on? [y/N] '; read a"))
     told = tmuxctl("status", "--all-machines", "--json").result
     assert (told["sessions"], told["wanting"]) == (3, ["web1/ask"])
-    shown = tmuxctl("top", "--once", "--all-machines").output
-    assert "web1/ask" in shown
-    assert "here" in shown
+    assert [one["machine"] for one in told["problems"]] == ["gone"]
+    assert "gone: " in tmuxctl("status", "--all-machines").errors
+    shown = [line.split() for line in tmuxctl("top", "--once", "--all-machines").output.splitlines()[2:]]
+    assert shown[0][:2] == ["!", "gone"]
+    groups = [" ".join(words) for words in shown if words[0] in ("wants", "this", "web1")]
+    assert groups == ["wants input", "this machine", "web1"]
+    assert [words[0] for words in shown if words[0] in ("web1/ask", "here", "web1/far")] == [
+        "web1/ask",
+        "here",
+        "web1/far",
+    ]
     sites.kill(("web1/ask",), signal="KILL")
 
 
@@ -58,14 +67,22 @@ def test_sessions_that_cannot_be_seen_any_more_are_told_and_told_anew(sites: Con
     assert watching.stdout
     events = (json.loads(line) for line in watching.stdout)
     try:
-        first = {event["session"]: event["state"] for event in (next(events), next(events))}
-        assert first == {"here": "idle", "web1/far": "idle"}
+        first = {event["session"]: event for event in islice(events, 3)}
+        assert {name: event["state"] for name, event in first.items()} == {
+            "here": "idle",
+            "web1/far": "idle",
+            "gone/": "unknown",
+        }
+        # of a machine that was never reached its own event tells why
+        assert first["gone/"]["detail"] != "unreachable"
+        assert first["gone/"]["id"] is None
         web1.go_down()
-        lost = next(events)
-        assert (lost["session"], lost["state"], lost["detail"]) == ("web1/far", "unknown", "unreachable")
+        lost = {event["session"]: event for event in islice(events, 2)}
+        assert (lost["web1/far"]["state"], lost["web1/far"]["detail"]) == ("unknown", "unreachable")
+        assert lost["web1/"]["why"].startswith("web1")
         web1.process = web1.start()
-        again = next(events)
-        assert (again["session"], again["state"]) == ("web1/far", "idle")
+        again = next(event for event in events if event["session"] == "web1/far")
+        assert again["state"] == "idle"
     finally:
         watching.terminate()
         watching.wait()

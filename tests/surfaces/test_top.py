@@ -415,7 +415,7 @@ class Told:
         self.listed += 1
         if isinstance(self.sessions, Exception):
             raise self.sessions
-        return type("Sessions", (), {"sessions": tuple(self.sessions)})
+        return type("Sessions", (), {"sessions": tuple(self.sessions), "problems": ()})
 
 
 @pytest.fixture

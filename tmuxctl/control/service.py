@@ -44,6 +44,7 @@ from tmuxctl.operations import (
     set_up,
 )
 from tmuxctl.timing import CLOCK, LIMITS, TIMING, Clock, Limits, Timing
+from tmuxctl.value import changed
 from tmuxctl.vocabulary import StateFilter
 
 if TYPE_CHECKING:
@@ -815,6 +816,7 @@ class Control:
             "watch --state input",
             """watch fix --on-asking 'notify-send "$TMUXCTL_SESSION asks"'""",
             "watch --notify",
+            "watch --all-machines --state input",
         ),
     )
     def watch(
@@ -827,7 +829,11 @@ class Control:
         ] = None,
         all_machines: AllMachines = False,
     ) -> Iterator[results.Event]:
-        """Print each session's state, then every change of it; end when all named sessions have ended."""
+        """Print each session's state, then every change of it; end when all named sessions have ended.
+
+        With --all-machines, of a machine that cannot be followed its own state is told, `unknown` with the reason, under its
+        name with a slash (`web1/`), and each of its sessions is `unknown` until it can be followed again.
+        """
         from tmuxctl.control.waiting import watching
 
         if not all_machines:
@@ -842,7 +848,8 @@ class Control:
                 return Control.of(machine).watch(state=state)
             return watching.watch(machine, (), state)
 
-        return everywhere.watch(self.machine, look)
+        events = everywhere.watch(self.machine, look)
+        return events if state is None else (one for one in events if state in (one.state.value, one.wants))
 
     @_look(
         right="read",
@@ -1069,7 +1076,7 @@ class Control:
     @_look(
         right="read",
         streams=True,
-        examples=("status", "status --format json", "status --follow"),
+        examples=("status", "status --format json", "status --follow", "status --all-machines"),
     )
     def status(
         self,
@@ -1084,14 +1091,15 @@ class Control:
 
         For the status line of tmux, shell prompts and bars; nothing is printed where there is neither. A session that
         is ready for its next command does not count; one with a question does. `attach --next-asking` goes to it. With
-        --follow one process goes on, so that a bar that reads it starts none, and shows each change at once.
+        --follow one process goes on, so that a bar that reads it starts none, and shows each change at once. With
+        --all-machines, a machine that does not answer is told on standard error.
         """
         from tmuxctl.control.waiting import status_line
 
-        found = self.ls(all_machines=all_machines).sessions
+        found = self.ls(all_machines=all_machines)
         if follow:
-            return status_line.follow(found, self.watch(all_machines=all_machines), format)
-        return status_line.sum_up(found, format)
+            return status_line.follow(found.sessions, self.watch(all_machines=all_machines), format)
+        return changed(status_line.sum_up(found.sessions, format), problems=found.problems)
 
     @_sessions(right="create", examples=("adopt tmux:work:1.0 build", "adopt tmux@other:%3 --profile psql"))
     def adopt(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl import machines
 from tmuxctl.control.machines import addresses, reaching
 from tmuxctl.errors import Timeout, TmuxctlError
-from tmuxctl.model import State
+from tmuxctl.model import State, Status
 from tmuxctl.operations import Cancellation, current, under
 from tmuxctl.results import Event, MachineProblem, Sessions
 from tmuxctl.value import changed
@@ -51,7 +51,7 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
     ends = [(name, found.get(name, late)) for name in names]
     return Sessions(
         (*here.sessions, *(one for _, end in ends if isinstance(end, Sessions) for one in end.sessions)),
-        tuple(_to_problem(name, end) for name, end in ends if isinstance(end, TmuxctlError)),
+        tuple(to_problem(name, end) for name, end in ends if isinstance(end, TmuxctlError)),
     )
 
 
@@ -61,14 +61,16 @@ def _on(machine: Machine, name: str, look: Callable[[Machine], Any]) -> Any:
     return place.transport.carry_out("look", lambda: addresses.carry_out(name, lambda: look(place)), changes=False)
 
 
-def _to_problem(name: str, error: TmuxctlError) -> MachineProblem:
+def to_problem(name: str, error: TmuxctlError) -> MachineProblem:
+    """Why the machine `name` told nothing, of the error that says so."""
     message = error.message.removeprefix(f"{name}: ").removeprefix(f"{name} ")
     return MachineProblem(name, error.reason, message, error.hint)
 
 
 def watch(machine: Machine, look: Callable[[Machine], Iterator[Event]]) -> Iterator[Event]:
-    """What `look` tells of this machine and of all of machines.toml, as it comes. Where a machine cannot be reached any more, each
-    of its sessions is told to be unknown; once it can be, they are told anew."""
+    """What `look` tells of this machine and of all of machines.toml, as it comes. Where a machine cannot be reached, that is told
+    under its name with a slash (`web1/`), once for each reason, and each of its sessions is told to be unknown; once it can be,
+    they are told anew."""
     told: queue.Queue[Event | BaseException] = queue.Queue()
     call, over = current(), Cancellation()
 
@@ -82,13 +84,17 @@ def watch(machine: Machine, look: Callable[[Machine], Iterator[Event]]) -> Itera
 
     def follow(name: str) -> None:
         last: dict[str, Event] = {}
+        reason = ""
         while not over.is_set():
             try:
                 with under(changed(call, cancelled=over)):
                     for event in _on(machine, name, look):
-                        last[event.session] = event
+                        last[event.session], reason = event, ""
                         told.put(event)
             except TmuxctlError as error:
+                if reason != error.reason:
+                    reason = error.reason
+                    told.put(_describe_problem(name, error))
                 for event in last.values():
                     told.put(_lose_sight(event, error))
                 last.clear()
@@ -112,6 +118,12 @@ def watch(machine: Machine, look: Callable[[Machine], Iterator[Event]]) -> Itera
             yield found
     finally:
         over.set()
+
+
+def _describe_problem(name: str, error: TmuxctlError) -> Event:
+    now = time.time()
+    at = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
+    return Event(at, f"{name}/", Status(State.UNKNOWN, detail=error.reason), why=error.message)
 
 
 def _lose_sight(event: Event, error: TmuxctlError) -> Event:

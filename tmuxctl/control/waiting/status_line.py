@@ -25,12 +25,18 @@ def sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
 
 def follow(found: Sequence[Session], events: Iterator[Event], form: str) -> Iterator[StatusLine]:
     """The line as it is now, and anew whenever what `events` tell changes it."""
-    newest: dict[str, Session | Event] = {one.incarnation or one.address: one for one in found}
+    newest: dict[tuple[str, str], Session | Event] = {
+        (one.machine or "", one.incarnation or one.address): one for one in found
+    }
     told = sum_up(found, form)
     yield told
     for event in events:
+        machine, _, name = event.session.rpartition("/")
+        if machine and not name:
+            # it tells of the machine, none of whose sessions is known now
+            continue
         # a session may get another name
-        newest[parse_cursor(event.cursor).incarnation if event.cursor else event.session] = event
+        newest[machine, parse_cursor(event.cursor).incarnation if event.cursor else event.session] = event
         now = sum_up(sorted(newest.values(), key=lambda one: natural_key(_name_of(one))), form)
         if now.line != told.line:
             told = now

@@ -39,7 +39,7 @@ class TerminalOperations(CommandLineOperations):
         except OSError as error:
             raise attaching.missing_client_error(words[0], error) from None
 
-    @operation(right="kill", group="Look", view="text", examples=("top", "top --once"))
+    @operation(right="kill", group="Look", view="text", examples=("top", "top --once", "top --all-machines"))
     def top(
         self,
         *,
@@ -51,7 +51,8 @@ class TerminalOperations(CommandLineOperations):
         It has the state, open question, idle time, processor time and memory of each. Sessions that want input come
         first, then busy ones. Processor time and memory are those of all processes of a session. The table is drawn
         again once a second, and at once when a state changes. Where there is room the screen of the selected session is
-        shown beside it. The bell rings when a session begins to want input.
+        shown beside it. The bell rings when a session begins to want input. With --all-machines the sessions stand by
+        their machines, and the first lines say which of these do not answer, and why.
 
         Keys: Up, Down, j, k select; n selects the next session that wants input; Enter or a attaches (C-b d comes back);
         d shows the question with its answers, and one more key chooses one; t types a line; i interrupts the program as

@@ -6,7 +6,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl.control.sessions import records
-from tmuxctl.terminal.tmux.journal import Journal
+from tmuxctl.terminal.tmux.journal import Journal, parse_cursor
 from tmuxctl.terminal.tmux.timeline import Moment, Timeline
 from tmuxctl.vocabulary import MomentKind
 
@@ -19,8 +19,12 @@ MOMENTS_MOST = 2000
 
 
 def list_moments(control: Control, session: Session) -> dict[str, Any]:
-    """The turns, questions and marks of a session, with the offsets between which its output is kept."""
+    """The turns, questions and marks of a session, with the offsets between which its output is kept; of one on a machine that is
+    reached through a gateway alone, the offsets that may be kept."""
     machine = control.reach(session.lasting_address)[0].machine
+    if machine.remote is not None:
+        end = parse_cursor(session.cursor).offset if session.cursor else 0
+        return {"start": 0, "end": end, "incarnation": session.incarnation, "moments": []}
     folder = records.session_folder(machine, session.id)
     extent = Journal(machine.transport, folder).extent()
     moments = [one for one in Timeline(machine.transport, folder).read() if one.kind is not MomentKind.SIZE]

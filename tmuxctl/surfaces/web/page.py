@@ -15,7 +15,7 @@ from tmuxctl import __version__
 from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.fleet.teams import Teams
 from tmuxctl.surfaces.server.app import Served, access_of, token_check
-from tmuxctl.surfaces.server.routes import make_request
+from tmuxctl.surfaces.server.routes import make_request, parse_body
 from tmuxctl.surfaces.server.streams import sse
 from tmuxctl.surfaces.web.assets import Asset, is_whole, load_assets
 from tmuxctl.surfaces.web.board import Board, read_tiles, stream_tiles
@@ -218,9 +218,27 @@ def _add_readings(app: FastAPI, page: WebPage) -> None:
     async def tiles(request: Request) -> Response:
         access = access_of(request)
         access.demand("read", "the board")
-        events: AsyncIterator[str] = stream_tiles(page.board, access, token_check(page.served, access))
-        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        told = stream_tiles(page.board, access, token_check(page.served, access))
+        events: AsyncIterator[str | bytes] = told
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no", "vary": "accept-encoding"}
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            events = sse.pack(told)
+            headers["content-encoding"] = "gzip"
         return StreamingResponse(events, media_type=sse.MEDIA_TYPE, headers=headers)
+
+    @app.post("/page/seen", include_in_schema=False)
+    async def seen(request: Request) -> Response:
+        access_of(request).demand("read", "the board")
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        told = parse_body(await request.body(), kind)
+        reader, keys = told.get("reader"), told.get("sessions")
+        if not isinstance(reader, str) or not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            hint = '{"reader": "...", "sessions": ["..."]}'
+            raise Usage("a reader and its sessions are texts", reason="bad_parameter", hint=hint)
+        if (found := page.board.find_reader(reader)) is None:
+            raise NotFound("no such reader", reason="no_reader", hint="GET /page/tiles")
+        found.look_at(keys)
+        return Response(status_code=204)
 
     @app.get("/page/sessions/{id:address}/moments", include_in_schema=False)
     async def moments(request: Request, id: str) -> Response:

@@ -13,6 +13,10 @@ INPUT = "input"
 """What a program wants that cannot go on without it, and is no next command."""
 
 LINE_CHARS = 200
+NAME_CHARS = 64
+QUESTION_CHARS = 4000
+OPTIONS_MOST = 64
+TAGS_MOST = 32
 
 
 class RowWords(Value):
@@ -44,25 +48,25 @@ def make_row(
         "name": session.address,
         "state": session.state.value,
         "word": _state_word(session, words),
-        "detail": words.one_line(session.detail) if session.detail else None,
+        "detail": cut_line(session.detail, words) if session.detail else None,
         "wants": session.wants,
         "needs": needs,
         "rank": rank,
         "question": _describe_question(asking, words) if asking else None,
-        "profile": session.profile,
-        "command": words.one_line(words.command(session.argv)),
-        "folder": words.one_line(folder) if folder else None,
+        "profile": session.profile[:NAME_CHARS] if session.profile else None,
+        "command": cut_line(words.command(session.argv[:LINE_CHARS]), words),
+        "folder": cut_line(folder, words) if folder else None,
         "branch": branch,
         "since": since,
         "active": session.active,
         "line": cut_line(glance.line, words),
         "title": cut_line(glance.title, words),
-        "tags": list(session.tags),
-        "group": words.one_line(os.path.basename(session.cwd.rstrip("/")) or "/") if session.cwd else None,
+        "tags": [tag[:NAME_CHARS] for tag in session.tags[:TAGS_MOST]],
+        "group": cut_line(os.path.basename(session.cwd.rstrip("/")) or "/", words) if session.cwd else None,
         "cols": session.cols,
         "rows": session.rows,
         "attached": session.attached,
-        "plugins": list(session.plugins),
+        "plugins": [plugin[:NAME_CHARS] for plugin in session.plugins[:TAGS_MOST]],
         "exit_status": session.exit_status,
         "signal": session.signal,
         "machine": session.machine,
@@ -71,17 +75,17 @@ def make_row(
 
 def _state_word(session: Session, words: RowWords) -> str:
     text = words.state(session)
-    return f"{text} {words.one_line(session.kind)}" if session.state is State.ASKING and session.kind else text
+    return f"{text} {cut_line(session.kind, words)}" if session.state is State.ASKING and session.kind else text
 
 
 def _describe_question(asking: Asking, words: RowWords) -> dict[str, Any]:
     """A question with its options. `secret`: what is typed is not shown. `free`: any text is an answer."""
     traits = asking.kind.traits
-    options = [{"name": one.id, "label": words.one_line(one.label)} for one in asking.options]
+    options = [{"name": one.id, "label": cut_line(one.label, words)} for one in asking.options[:OPTIONS_MOST]]
     return {
         "id": asking.id,
         "kind": asking.kind.value,
-        "text": "\n".join(map(words.one_line, asking.question.split("\n"))),
+        "text": "\n".join(map(words.one_line, asking.question[:QUESTION_CHARS].split("\n"))),
         "options": options,
         "default": asking.default,
         "risk": asking.risk,

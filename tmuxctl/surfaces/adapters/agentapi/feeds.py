@@ -73,7 +73,7 @@ class Follower:
 
     def _may_go_on(self, hub: EventHub) -> bool:
         """Whether the token holds, and is still for this session: it may have another name by now."""
-        event = hub.present.get(self.session.id)
+        event = hub.present.get(self.session.lasting_address)
         return self.holds() and (event is None or self.request.access.means(event.session))
 
     async def _news(self, age: float = TIMING.agentapi.fresh_seconds) -> list[str]:

@@ -404,6 +404,9 @@ class Printer:
             self._note(with_socket(told, self.options))
         else:
             self._lines(*table.sessions(result.sessions, self.options))
+        self._tell_problems(result)
+
+    def _tell_problems(self, result: Any) -> None:
         for one in result.problems:
             tell(f"tmuxctl: {flat(one.machine)}: {flat(one.message)}\n  {flat(one.hint)}")
 
@@ -412,6 +415,7 @@ class Printer:
         # a bar shows the last line: where it follows, nobody any more is a line too
         if result.line or self.arguments.get("follow"):
             self._lines(result.line)
+        self._tell_problems(result)
 
     @prints(Session)
     def print_session(self, result: Any) -> None:

@@ -86,16 +86,24 @@ class LiveView:
         if "/" in session:
             place, called = self._control.reach(session)
             machine = place.machine
+        if machine.remote is not None:
+            while not over.is_set():
+                self._show(session, over)
+                over.wait(self._timing.table_seconds)
+            return
         folder = Journal(machine.transport, records.session_folder(machine, called)).folder
         with closing(machine.transport.watch([folder])) as watch:
             while not over.is_set():
-                found = self._look(session)
-                if not over.is_set() and found != self.now:
-                    self.now = found
-                    self._ring()
+                self._show(session, over)
                 # what a session prints is shown at once, and then not more often than this
                 over.wait(self._timing.view_seconds)
                 watch.wait(self._timing.table_seconds)
+
+    def _show(self, session: str, over: threading.Event) -> None:
+        found = self._look(session)
+        if not over.is_set() and found != self.now:
+            self.now = found
+            self._ring()
 
     def _look(self, session: str) -> Shown:
         try:

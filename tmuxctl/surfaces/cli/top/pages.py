@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 from tmuxctl.model import Asking, Option, Session, State, natural_key
+from tmuxctl.results import MachineProblem
 from tmuxctl.surfaces.cli.printing.cells import columns, cut, fit
 from tmuxctl.surfaces.cli.printing.output import flat
 from tmuxctl.surfaces.cli.printing.table import INPUT, asked, command, idle, state, state_and_kind
@@ -72,6 +73,18 @@ class Row(Value):
         return {one.head: one.text(self, 0.0) for one in COLUMNS if one.head != "IDLE"}
 
     @cached_property
+    def name_key(self) -> Any:
+        """By what it is sorted among those that are equal else."""
+        return natural_key(self.session.address)
+
+    @cached_property
+    def words(self) -> str:
+        """What a filter looks at."""
+        one = self.session
+        parts = (one.address, words_of(one), one.wants or "", one.profile or "", command(one.argv), question(one))
+        return " ".join(parts).casefold()
+
+    @cached_property
     def sizes(self) -> Mapping[str, int]:
         """How many columns of the terminal each of them takes."""
         return {head: columns(text) for head, text in self.cells.items()}
@@ -105,7 +118,7 @@ class Page(NamedTuple):
 class View(NamedTuple):
     """What is to be seen of all sessions. `selected` is a session's id, `words` the filter, `order` a name of ORDERS,
     `group` one of GROUPS, `now` the wall clock; `first` is what the page before began with, `footer` stands in place of the
-    keys."""
+    keys; `problems` are of machines that do not answer."""
 
     rows: Sequence[Row]
     width: int
@@ -117,6 +130,7 @@ class View(NamedTuple):
     first: int = 0
     footer: Line | None = None
     group: str = ""
+    problems: Sequence[MachineProblem] = ()
 
 
 # text
@@ -195,38 +209,55 @@ def _folder(one: Session) -> str:
     return folder.replace(home, "~", 1) if (folder + "/").startswith(home + "/") else folder
 
 
+WANTING, HERE = "wants input", "this machine"
+
+PROBLEMS_MOST = 3
+"""Machines that do not answer of which a line says why."""
+
 GROUPS: Mapping[str, Callable[[Session], str]] = {
     "": lambda one: "",
     "tag": lambda one: " ".join(one.tags) or "no tag",
     "folder": _folder,
-    "machine": lambda one: one.machine or "this machine",
+    "machine": lambda one: WANTING if one.wants == INPUT else one.machine or HERE,
 }
-"""What the rows can be grouped by."""
+"""What the rows can be grouped by; who wants input comes first, whatever machine it is on."""
+
+FIRST = {"": 0, WANTING: 0, HERE: 1}
+"""The groups that stand before the others, which stand by name."""
+
+
+class _GroupKeys(dict[str, tuple[Any, ...]]):
+    """Where each group stands."""
+
+    def __missing__(self, name: str) -> tuple[Any, ...]:
+        self[name] = found = (FIRST.get(name, 2), natural_key(name))
+        return found
 
 
 def arranged(rows: Iterable[Row], words: str, order: str, group: str = "") -> list[Row]:
     """The rows that hold every word of the filter, by their groups and sorted inside each."""
     wanted = words.casefold().split()
-    found = [row for row in rows if _holds(row.session, wanted)] if wanted else rows
+    found = [row for row in rows if _holds(row, wanted)] if wanted else rows
 
     def place(row: Row) -> tuple[Any, ...]:
         one = row.session
-        return natural_key(GROUPS[group](one)), ORDERS[order](row), natural_key(one.address), one.id
+        return keys[name := name_group(one)], name, rank(row), row.name_key, one.lasting_address
 
+    name_group, rank, keys = GROUPS[group], ORDERS[order], _GroupKeys()
     return sorted(found, key=place)
 
 
 def find_next_asking(rows: Sequence[Row], selected: str | None) -> str | None:
     """Of rows as they stand, the first one below the selected one, or else from the top, that wants input; its id."""
-    ids = [row.session.id for row in rows]
+    ids = [row.session.lasting_address for row in rows]
     after = ids.index(selected) + 1 if selected in ids else 0
-    return next((row.session.id for row in (*rows[after:], *rows[:after]) if row.session.wants == INPUT), None)
+    return next(
+        (row.session.lasting_address for row in (*rows[after:], *rows[:after]) if row.session.wants == INPUT), None
+    )
 
 
-def _holds(one: Session, words: Sequence[str]) -> bool:
-    parts = (one.address, words_of(one), one.wants or "", one.profile or "", command(one.argv), question(one))
-    text = " ".join(parts).casefold()
-    return all(one.state.value == word if State.of(word) else word in text for word in words)
+def _holds(row: Row, words: Sequence[str]) -> bool:
+    return all(row.session.state.value == word if State.of(word) else word in row.words for word in words)
 
 
 # the table
@@ -306,7 +337,7 @@ def _summary(view: View, rows: Sequence[Row]) -> Line:
     """How many sessions there are, by state; at the right the place of the selected one, the filter and the order. What
     matters less gives way."""
     number, found = len(view.rows), len(rows)
-    place = next((place for place, row in enumerate(rows, 1) if row.session.id == view.selected), None)
+    place = next((place for place, row in enumerate(rows, 1) if row.session.lasting_address == view.selected), None)
     line = [Piece("tmuxctl  ", "bold"), Piece(f"{number} session{'' if number == 1 else 's'}")]
     counts = Counter(row.session.state for row in view.rows)
     for one in sorted(State, key=lambda state: state.traits.rank):
@@ -336,18 +367,23 @@ def _body(
 ) -> list[tuple[str | None, Callable[[], Line]]]:
     """The lines of the table, to be drawn as far as they are seen, and whose each is; where there is no session, what to do
     about it."""
+    silent: list[tuple[str | None, Callable[[], Line]]] = [
+        (None, partial(_problem_line, one)) for one in view.problems[:PROBLEMS_MOST]
+    ]
+    if (more := len(view.problems) - PROBLEMS_MOST) > 0:
+        silent.append((None, lambda: [Piece(f"! and {more} more do not answer", "error")]))
     if not found:
         text = "no session matches; Escape ends the filter" if view.words else "no sessions; tmuxctl new -- COMMAND"
-        return [(None, list), (None, lambda: [Piece("  " + text, "dim")])]
-    lines: list[tuple[str | None, Callable[[], Line]]] = []
+        return [*silent, (None, list), (None, lambda: [Piece("  " + text, "dim")])]
+    lines = silent
     group = ""
     for row in found:
         if (now := GROUPS[view.group](row.session)) != group:
             group = now
             lines.append((None, partial(_group_line, now)))
-        lines.append((row.session.id, partial(_row, view, row, sizes)))
+        lines.append((row.session.lasting_address, partial(_row, view, row, sizes)))
         if row.session.asking:
-            lines.append((row.session.id, partial(_question_line, row.session)))
+            lines.append((row.session.lasting_address, partial(_question_line, row.session)))
     return lines
 
 
@@ -355,12 +391,16 @@ def _group_line(name: str) -> Line:
     return [Piece(shown(name), "bold")]
 
 
+def _problem_line(one: MachineProblem) -> Line:
+    return [Piece(f"! {shown(one.machine)}", "error"), Piece(f"  {one.reason}: {shown(one.message)}", "dim")]
+
+
 def _question_line(one: Session) -> Line:
     return [Piece("    "), Piece("? " + question(one), State.ASKING.value)]
 
 
 def _row(view: View, row: Row, sizes: Sequence[tuple[Column, int]]) -> Line:
-    chosen = row.session.id == view.selected
+    chosen = row.session.lasting_address == view.selected
     whole = "reverse" if chosen else "dim" if row.session.state.traits.over else ""
     line = [Piece(">" + " " * (MARK - 1) if chosen else " " * MARK, whole)]
     for one, size in sizes:
@@ -386,7 +426,7 @@ def _scrolled(view: View, owners: Sequence[str | None], room: int) -> int:
 
 def _keys(view: View, found: Sequence[Row]) -> Line:
     """As many of the keys as fit; the one that answers stands out where the selected session asks."""
-    asks = any(row.session.id == view.selected and row.session.asking for row in found)
+    asks = any(row.session.lasting_address == view.selected and row.session.asking for row in found)
     line: list[Piece] = []
     for key, word in KEYS:
         style = State.ASKING.value if asks and word == "decide" else "key"

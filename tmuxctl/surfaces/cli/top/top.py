@@ -81,7 +81,7 @@ def run(control: Control, options: Options, *, all_machines: bool = False) -> No
     feed.start()
     try:
         with terminal, suppress(EOFError):
-            Top(control, options, terminal, feed).run()
+            Top(control, options, terminal, feed, group="machine" if all_machines else "").run()
     finally:
         feed.close()
 
@@ -91,7 +91,9 @@ def show_once(control: Control, options: Options, *, all_machines: bool = False)
     feed = Feed(control, lambda: None, all_machines=all_machines)
     feed.list_once()
     rows, colors = feed.rows(), colorful(sys.stdout, options)
-    lines = page(View(rows, width() or 120, 3 * len(rows) + 4, time.time(), footer=[])).lines
+    height = 3 * len(rows) + 5 + len(feed.problems)
+    view = View(rows, width() or 120, height, time.time(), footer=[], group="machine" if all_machines else "")
+    lines = page(view._replace(problems=feed.problems)).lines
     painted = [
         paint_line(line, colors=True) if colors else "".join(piece.text for piece in line).rstrip() for line in lines
     ]
@@ -111,7 +113,7 @@ class Mode(Protocol):
 class Top:
     """The table under one person's hands."""
 
-    def __init__(self, control: Control, options: Options, terminal: Terminal, feed: Feed) -> None:
+    def __init__(self, control: Control, options: Options, terminal: Terminal, feed: Feed, group: str = "") -> None:
         self.control, self.options, self.terminal, self.feed = control, options, terminal, feed
         self.mode: Mode = Browse()
         self.going = True
@@ -120,7 +122,7 @@ class Top:
         self.rows: list[Row] = []
         self._arranged: tuple[object, list[Row]] = None, []
         self.selection = Selection()
-        self.words, self.order, self.group = "", "state", ""
+        self.words, self.order, self.group = "", "state", group
         self.live = live.LiveView(control, terminal.ring)
         self.view_wanted: bool | None = None
         """Whether the person wants to see the selected session; None: as the terminal has room."""
@@ -163,11 +165,11 @@ class Top:
         selected, order = self.selection.id, self.order
         view = View(
             self.rows, width, height, time.time(), selected, self.words, order, self._first, self.footer(), self.group
-        )
+        )._replace(problems=self.feed.problems)
         drawn = self.mode.page(self, view)
         self._first, self._owners = drawn.first, drawn.owners
         # who sorts by loads has to know them all
-        self.feed.shown = None if order in ("cpu", "mem") else {owner for owner in drawn.owners if owner}
+        self.feed.look_at(None if order in ("cpu", "mem") else {owner for owner in drawn.owners if owner})
         self.terminal.draw(self._join(drawn.lines, place, width) if place else drawn.lines)
 
     def _join(self, lines: Sequence[Line], place: live.ViewPlace, width: int) -> list[Sequence[Piece | Styled]]:
@@ -200,7 +202,9 @@ class Top:
 
     def _sound(self) -> None:
         """Ring the bell where a session begins to want input, and nobody is attached to it."""
-        wanting = {row.session.id for row in self.rows if row.session.wants == INPUT and not row.session.attached}
+        wanting = {
+            row.session.lasting_address for row in self.rows if row.session.wants == INPUT and not row.session.attached
+        }
         if self._wanting is not None and wanting - self._wanting and self.sounds:
             self.terminal.sound()
         self._wanting = wanting
@@ -245,7 +249,9 @@ class Top:
 
     def _follow(self) -> None:
         """Let the selection know the rows as they stand."""
-        self.selection.follow([row.session.id for row in self.shown()], (self.words, self.order, self.group))
+        self.selection.follow(
+            [row.session.lasting_address for row in self.shown()], (self.words, self.order, self.group)
+        )
 
     def move(self, by: int) -> None:
         """Select another session, so many rows below."""
@@ -275,7 +281,7 @@ class Top:
 
     def find(self, session_id: str | None) -> Session | None:
         """A session as it is known now; None if it is gone."""
-        return next((row.session for row in self.rows if row.session.id == session_id), None)
+        return next((row.session for row in self.rows if row.session.lasting_address == session_id), None)
 
     # what is done to sessions
 
@@ -336,6 +342,10 @@ def _attached(words: list[str]) -> tuple[int, str]:
 def interrupt(control: Control, one: Session) -> None:
     """Press the keys that stop what a session's program does, as the profile of the program that runs now names them."""
     place, called = control.reach(one.lasting_address)
+    if place.machine.remote is not None:
+        # which program runs there now is not known here
+        control.call("keys", {"session": one.lasting_address, "keys": ["C-c"]})
+        return
     watched = Observer(place.machine, finding.find_session(place.machine, called))
     watched.observe()
     control.call("keys", {"session": one.lasting_address, "keys": watched.interrupt_keys})
@@ -405,7 +415,7 @@ class WriteLine:
 
     def page(self, top: Top, view: View) -> Page:
         """The table with what was written in its last line; without it once the session is gone."""
-        if top.find(self.one.id) is None:
+        if top.find(self.one.lasting_address) is None:
             top.mode = Browse()
             top.tell(f"{self.one.address} is gone")
             return page(view._replace(footer=top.footer()))
@@ -429,7 +439,7 @@ class Kill:
 
     def page(self, top: Top, view: View) -> Page:
         """The table with the question in its last line; without it once the session is gone."""
-        if top.find(self.one.id) is None:
+        if top.find(self.one.lasting_address) is None:
             top.mode = Browse()
             top.tell(f"{self.one.address} is gone")
             return page(view._replace(footer=top.footer()))
@@ -459,7 +469,7 @@ class Decide:
 
     def page(self, top: Top, view: View) -> Page:
         """The question; the table again once nobody waits for an answer any more."""
-        now = top.find(self.one.id)
+        now = top.find(self.one.lasting_address)
         if now is None or now.asking is None or now.asking.id != self.asking.id:
             top.mode = Browse()
             top.tell(f"{self.one.address} does not ask that any more")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
@@ -48,6 +49,14 @@ class Change(Value):
         )
 
 
+def key_of(event: Event) -> str:
+    """What an event's session is known by: its id, with its machine before it. One of another machine that gives itself the id of
+    a session here is another one."""
+    machine = event.session.rpartition("/")[0]
+    found = event.id or event.session.rpartition("/")[2]
+    return f"{machine}/{found}" if machine else found
+
+
 class Reader:
     """One that is told of changes. It is dropped when it is too far behind; `lost` is set then."""
 
@@ -89,6 +98,7 @@ class EventHub:
         self.listeners: list[Callable[[Change], None]] = []
         """Called in the watching thread with each change."""
         self.number = 0
+        self._asked_at = float("-inf")
         self._lock = threading.Lock()
         self._over = Cancellation()
         self._thread = threading.Thread(target=self._run, name="tmuxctl-events", daemon=True)
@@ -141,7 +151,9 @@ class EventHub:
             try:
                 with under(Call("", cancelled=self._over)):
                     for event in self.control.call("watch", self.wanted, cancelled=self._over):
-                        self._change(event)
+                        # of a machine that cannot be followed its own list tells why
+                        if not event.session.endswith("/"):
+                            self._change(event)
             except (TmuxctlError, OSError):
                 # no server yet, or it was lost: its sessions come with the next one; or no descriptor was left
                 self._over.wait(TIMING.http.retry_seconds)
@@ -149,18 +161,24 @@ class EventHub:
                 return
 
     def forget_gone(self) -> None:
-        """Tell of the ended sessions that are not listed any more, and forget them."""
-        ended = [event for event in list(self.present.values()) if event.state in ENDED]
+        """Tell of the ended sessions that are not listed any more, and forget them. Other machines are asked seldom."""
+        ended = {key: event for key, event in list(self.present.items()) if event.state in ENDED}
+        far = any("/" in key for key in ended) and time.monotonic() - self._asked_at >= TIMING.http.rare_listing_seconds
+        if not far:
+            ended = {key: event for key, event in ended.items() if "/" not in key}
         if not ended:
             return
-        told = self.control.call("ls", self.wanted)
-        listed, silent = {session.id for session in told.sessions}, {one.machine for one in told.problems}
-        for event in ended:
-            if event.id not in listed and event.session.rpartition("/")[0] not in silent:
+        told = self.control.call("ls", self.wanted if far else {})
+        if far:
+            self._asked_at = time.monotonic()
+        listed = {session.lasting_address for session in told.sessions}
+        silent = {one.machine for one in told.problems}
+        for key, event in ended.items():
+            if key not in listed and key.rpartition("/")[0] not in silent:
                 self._change(event, gone=True)
 
     def _change(self, event: Event, *, gone: bool = False) -> None:
-        key = event.id or event.session
+        key = key_of(event)
         with self._lock:
             before = self.present.get(key)
             if not gone and before is not None and _same(before, event):

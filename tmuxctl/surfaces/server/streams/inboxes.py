@@ -8,7 +8,7 @@ import threading
 from tmuxctl.control.turns import inbox
 from tmuxctl.errors import Conflict, TmuxctlError
 from tmuxctl.reading.state.wanted import PROMPT
-from tmuxctl.surfaces.server.streams.hub import Change, EventHub
+from tmuxctl.surfaces.server.streams.hub import Change, EventHub, key_of
 from tmuxctl.timing import TIMING
 
 
@@ -31,7 +31,7 @@ class InboxDeliverer:
 
     def _listen(self, change: Change) -> None:
         if change.event.wants == PROMPT and change.event.id:
-            self._ready.put(change.event.id)
+            self._ready.put(key_of(change.event))
 
     def _run(self) -> None:
         refused: set[str] = set()
@@ -40,15 +40,19 @@ class InboxDeliverer:
                 ready = {self._ready.get(timeout=TIMING.http.retry_seconds if refused else None)}
             except queue.Empty:
                 ready, refused = refused, set()
-            refused |= {session_id for session_id in ready if not self._deliver(session_id)}
+            refused |= {key for key in ready if not self._deliver(key)}
 
-    def _deliver(self, session_id: str) -> bool:
+    def _deliver(self, key: str) -> bool:
         """False if it is to be tried again: a person types, or a turn has not quite ended."""
-        event = self.hub.present.get(session_id)
-        if event is None or event.wants != PROMPT:
+        event = self.hub.present.get(key)
+        if event is None or event.id is None or event.wants != PROMPT:
             return True
         try:
+            session_id = event.id
             control, name = self.hub.control.reach(event.session)
+            if control.machine.remote is not None:
+                # its own server delivers them
+                return True
             if inbox.has_messages(control.machine, session_id):
                 control.carry_out(lambda: inbox.deliver(control.machine, session_id), name, name="tell")
         except Conflict:

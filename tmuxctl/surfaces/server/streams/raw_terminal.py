@@ -47,6 +47,8 @@ class RawTerminal:
     def _find_end(self) -> str:
         # `show` judges the state too: a hundred clients that connect at once would wait for that
         service, name = self.calls.control.reach(self.session)
+        if service.machine.remote is not None:
+            return str(self.calls.control.call("show", {"session": self.session}).cursor or "screen")
         pane = finding.find_session(service.machine, name)
         if not pane.spec.get("journal", True):
             hint = f"tmuxctl attach {pane.name}"
@@ -136,6 +138,8 @@ class RawTerminal:
         """Whether the program has read all that was typed; True where that cannot be told."""
         service, name = self.calls.control.reach(self.session)
         machine = service.machine
+        if machine.remote is not None:
+            return True
         path = finding.find_known(machine, name).tty
         for again in (True, False):
             tty = machine.transport.tty(path)

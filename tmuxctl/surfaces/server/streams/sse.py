@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
+import zlib
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,14 @@ def format_event(name: str, data: Any, event_id: str | None = None) -> str:
     """One event as text. JSON has no line end in it, so one `data` line is enough."""
     head = f"id: {event_id}\n" if event_id else ""
     return f"{head}event: {name}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n"
+
+
+async def pack(events: AsyncGenerator[str, None]) -> AsyncIterator[bytes]:
+    """These events in gzip's format (RFC 1952), so that each can be read as soon as it comes."""
+    packing = zlib.compressobj(1, wbits=31)
+    async with aclosing(events):
+        async for event in events:
+            yield packing.compress(event.encode()) + packing.flush(zlib.Z_SYNC_FLUSH)
 
 
 async def stream_all(

@@ -52,6 +52,8 @@ export const api = {
   screen: (id, query, signal) => get(at(id, `/screen?${new URLSearchParams(query)}`), signal),
   explain: (id) => get(at(id, "/explain")),
   moments: (id) => get(`/page/sessions/${encodeURIComponent(id)}/moments`),
+  // which sessions of other machines are in view, of the reader that the stream of tiles named
+  seen: (reader, sessions) => withBody("POST", "/page/seen", { reader, sessions }),
   profiles: () => get("/v1/profiles"),
   profile: (name) => get(`/v1/profiles/${encodeURIComponent(name)}`),
   decide: (id, answer) => withBody("POST", at(id, "/decide"), answer),

@@ -5,9 +5,11 @@ import { pathOf } from "./route.js";
 import { remember, remembered, set, state } from "./state.js";
 import { plain } from "./text.js";
 
-const TOLD_MOST = 200;
+const TOLD_MOST = 200; // questions that are remembered as told though they are not asked now
+const APART_MOST = 3; // questions at once that are told each by itself
 
 let drawn = null;
+let looked = null;
 
 export function showAttention() {
   const row = state.view.name === "session" ? state.rows.get(state.view.id) : null;
@@ -18,7 +20,10 @@ export function showAttention() {
     drawn = text;
     document.getElementById("favicon").href = text ? iconWith(text) : "/favicon.svg";
   }
-  if (state.loaded) notifyOfQuestions();
+  if (state.loaded && looked !== state.rows) {
+    looked = state.rows;
+    notifyOfQuestions();
+  }
 }
 
 function iconWith(text) {
@@ -55,19 +60,23 @@ function notifyOfQuestions() {
   if (!notificationsOn()) return;
   // one list for all windows of this browser
   const told = new Set(remembered("told", []));
-  const fresh = [...state.rows.values()].filter((row) => row.needs && !told.has(keyOf(row)));
+  const needing = [...state.rows.values()].filter((row) => row.needs);
+  const fresh = needing.filter((row) => !told.has(keyOf(row)));
   if (!fresh.length) return;
-  for (const row of fresh) {
-    told.add(keyOf(row));
-    const looked = !document.hidden && state.view.name === "session" && state.view.id === row.id;
-    if (!looked) tell(row);
-  }
-  remember("told", [...told].slice(-TOLD_MOST));
+  const now = keysOf(needing);
+  const asked = new Set(now);
+  remember("told", [...[...told].filter((key) => !asked.has(key)).slice(-TOLD_MOST), ...now]);
+  const unseen = fresh.filter((row) => document.hidden || state.view.name !== "session" || state.view.id !== row.id);
+  if (unseen.length > APART_MOST) tellOf({ title: `${unseen.length} sessions need you`, body: unseen.slice(0, 8).map((row) => plain(row.name, 63)).join(", "), tag: "many", path: "/" });
+  else unseen.forEach(tell);
 }
 
-async function tell(row) {
-  const title = `${plain(row.name, 63)} ${row.question ? "asks" : "waits for input"}`;
-  const options = { body: plain(row.question?.text ?? row.line, 200), tag: row.id, icon: "/assets/icon-192.png", data: { path: pathOf(row.id) } };
+const tell = (row) => tellOf({
+  title: `${plain(row.name, 63)} ${row.question ? "asks" : "waits for input"}`, body: plain(row.question?.text ?? row.line, 200), tag: row.id, path: pathOf(row.id),
+});
+
+async function tellOf({ title, body, tag, path }) {
+  const options = { body, tag, icon: "/assets/icon-192.png", data: { path } };
   // a phone shows them by the service worker only
   const worker = await navigator.serviceWorker?.getRegistration?.();
   if (worker?.active) {

@@ -98,11 +98,23 @@ async function follow(signal) {
   });
 }
 
+let coming = null; // all rows anew, until the last of them has come
+
 function take(data) {
-  const rows = data.all ? new Map() : new Map(state.rows);
+  if (data.all) coming = new Map();
+  const rows = coming ?? new Map(state.rows);
   for (const id of data.gone) rows.delete(id);
   for (const row of data.rows) rows.set(row.id, row);
-  const changes = { rows, asking: data.asking, loaded: true, skew: Date.parse(data.now) - Date.now(), problem: null };
+  const machines = data.all ? new Map() : new Map(state.machines);
+  for (const name of data.machines_gone) machines.delete(name);
+  for (const machine of data.machines) machines.set(machine.name, machine);
+  const changes = { asking: data.asking, machines, reader: data.reader, skew: Date.parse(data.now) - Date.now(), problem: null };
+  // rows that are drawn stay until all have come anew
+  if (!coming || !data.more || !state.loaded) Object.assign(changes, { rows: data.more ? new Map(rows) : rows, loaded: true });
+  if (!data.more) {
+    coming = null;
+    changes.whole = true;
+  }
   if (data.all) Object.assign(changes, { link: "live", epoch: state.epoch + 1 });
   set(changes);
 }

@@ -9,6 +9,7 @@ import { connect } from "./connection.js";
 import { Notes, openSheet } from "./dialog.js";
 import { Picture } from "./icons.js";
 import { goNext, Help, nextTheme, Palette, THEME_NAMES } from "./palette.js";
+import { moveBy } from "./list.js";
 import { go, startRouting } from "./route.js";
 import { NoSession, SessionView } from "./session.js";
 import { Start } from "./start.js";
@@ -70,7 +71,11 @@ function View() {
   if (state.view.name !== "session") return html`<${Overview}/>`;
   const row = state.rows.get(state.view.id);
   if (row && state.me) return html`<${SessionView} key=${row.id} row=${row}/>`;
-  if (state.loaded) return html`<${NoSession}/>`;
+  const [name, called] = state.view.id.split("/");
+  const machine = called && state.machines.get(name);
+  if (machine && !machine.known) return html`<main class="empty"><h1>${plain(name, 64)} ${machine.problem ? "does not answer" : "is asked…"}</h1>
+    ${machine.problem && html`<p>${plain(machine.problem.message)}</p><p class="hint">${plain(machine.problem.hint)}</p>`}</main>`;
+  if (state.whole) return html`<${NoSession}/>`;
   if (state.link === "lost") return html`<main class="empty"><h1>The server does not answer</h1><p>Is it running? This page tries again by itself.</p></main>`;
   return html`<main class="empty" aria-busy="true"><p>Loading the session…</p></main>`;
 }
@@ -82,22 +87,6 @@ function Page() {
 }
 
 // the keys
-
-const links = () => [...document.querySelectorAll(".tile-link")];
-
-// Move the focus in the list: by one, or in tiles by a line of them.
-function moveBy(step, across) {
-  const all = links();
-  if (!all.length) return;
-  const at = all.indexOf(document.activeElement);
-  if (at < 0) {
-    all[0].focus();
-    return;
-  }
-  const top = (link) => Math.round(link.closest("li").getBoundingClientRect().top);
-  const columns = across ? 1 : all.filter((link) => top(link) === top(all[0])).length;
-  all[Math.max(0, Math.min(all.length - 1, at + step * columns))].focus();
-}
 
 function answerByNumber(key) {
   const id = document.activeElement?.dataset?.id;
@@ -144,7 +133,7 @@ async function installWorker() {
   if (policy) address = policy.createScriptURL("");
   await navigator.serviceWorker.register(address).catch(() => null);
   navigator.serviceWorker.addEventListener("message", (event) => {
-    if (typeof event.data?.show === "string" && event.data.show.startsWith("/session/")) go(event.data.show);
+    if (typeof event.data?.show === "string" && /^\/(session\/.*)?$/.test(event.data.show)) go(event.data.show);
   });
 }
 

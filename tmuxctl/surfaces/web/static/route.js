@@ -22,12 +22,7 @@ function show() {
   const view = viewOf(location.pathname);
   const before = state.view;
   if (before.name === "session") lastId = before.id;
-  set({ view, sheet: null });
-  if (view.name === "overview" && before.name === "session") {
-    requestAnimationFrame(() => requestAnimationFrame(() => {
-      document.querySelector(`.tile-link[data-id="${CSS.escape(lastId)}"]`)?.focus();
-    }));
-  }
+  set({ view, sheet: null, wanted: view.name === "overview" && before.name === "session" ? lastId : null });
 }
 
 export function startRouting() {

@@ -3,14 +3,14 @@ import { html, useEffect, useState } from "./vendor/preact.mjs";
 import { api } from "./api.js";
 import { closeSheet, Dialog } from "./dialog.js";
 import { go, pathOf } from "./route.js";
-import { remember, remembered } from "./state.js";
+import { byName, remember, remembered, state } from "./state.js";
 import { plain, splitWords } from "./text.js";
 
 const SANDBOXES = [["", "none"], ["read-only", "may read only"], ["workspace", "its folder, no network"], ["workspace+net", "its folder and network"]];
 
 // The body of the request; an Error where a field cannot be read.
 async function wish(fields, profiles) {
-  const found = { name: fields.name.trim() || null, cwd: fields.folder.trim() || null };
+  const found = { name: fields.name.trim() || null, cwd: fields.folder.trim() || null, machine: fields.machine || null };
   if (fields.kind === "command") {
     found.command = splitWords(fields.command);
     if (!found.command.length) throw new Error("Which command?");
@@ -51,7 +51,7 @@ function Plan({ plan }) {
 }
 
 export function Start() {
-  const [fields, setFields] = useState({ kind: "command", command: "bash", profile: "", candidates: "", route: "first", name: "", folder: remembered("folder", ""), worktree: "", sandbox: "", tags: "" });
+  const [fields, setFields] = useState({ kind: "command", command: "bash", profile: "", candidates: "", route: "first", name: "", machine: "", folder: remembered("folder", ""), worktree: "", sandbox: "", tags: "" });
   const [profiles, setProfiles] = useState([]);
   const [plan, setPlan] = useState(null);
   const [problem, setProblem] = useState(null);
@@ -94,6 +94,8 @@ export function Start() {
         ${profiles.map((one) => html`<option key=${one.name} value=${one.name}>${plain(one.name)}</option>`)}</select></div>`}
       ${fields.kind === "candidates" && html`<div class="pair">${input("candidates", "Profiles, the first that starts", { placeholder: "claude, codex" })}
         <div class="labelled"><label for="start-route">Order</label><select id="start-route" value=${fields.route} onChange=${change("route")}><option value="first">as given</option><option value="cheapest">the cheapest first</option><option value="round-robin">in turn</option></select></div></div>`}
+      ${state.machines.size > 0 && html`<div class="labelled"><label for="start-machine">Machine</label><select id="start-machine" value=${fields.machine} onChange=${change("machine")}><option value="">${plain(state.me?.machine || "this machine", 64)}</option>
+        ${[...state.machines.keys()].sort(byName).map((name) => html`<option key=${name} value=${name}>${plain(name, 64)}</option>`)}</select></div>`}
       <div class="pair">${input("name", "Name", { placeholder: "after the command", maxlength: 63 })}${input("folder", "Folder", { placeholder: "the server's own" })}</div>
       <div class="pair"><div class="labelled"><label for="start-sandbox">Sandbox</label><select id="start-sandbox" value=${fields.sandbox} onChange=${change("sandbox")}>${SANDBOXES.map(([value, label]) => html`<option key=${value} value=${value}>${label}</option>`)}</select></div>
         ${input("worktree", "Git worktree of the branch", { placeholder: "none" })}</div>

@@ -5,9 +5,13 @@ const listeners = new Set();
 
 export const state = {
   rows: new Map(), // by id, as the server tells them
+  machines: new Map(), // other machines by name: {name, known, problem}
+  reader: null, // what the server calls this page's stream of rows
   teams: [], // the last run of each team
   asking: 0, // how many sessions need a person
   loaded: false,
+  whole: false, // all rows have come once
+  wanted: null, // the session whose tile is about to get the focus
   link: "starting", // starting, live, lost
   epoch: 0, // how often the connection was made
   skew: 0, // milliseconds that the server's clock is ahead of ours
@@ -44,15 +48,38 @@ export const serverNow = () => Date.now() + state.skew;
 
 // Sessions in the order of need: who needs a person first, those that are equal by name.
 const names = new Intl.Collator(undefined, { numeric: true });
+export const byName = names.compare;
 export const byNeed = (one, two) =>
   one.rank - two.rank || names.compare(one.name, two.name) || (one.id < two.id ? -1 : 1);
 
-export const sorted = () => [...state.rows.values()].sort(byNeed);
+let order = { of: null, rows: [] };
+
+// All rows in that order; sorted again only where a row has changed, from the order before, which is nearly right.
+export function sorted() {
+  if (order.of !== state.rows) {
+    const kept = order.rows.map((row) => state.rows.get(row.id)).filter(Boolean);
+    const known = new Set(kept.map((row) => row.id));
+    const rows = [...kept, ...[...state.rows.values()].filter((row) => !known.has(row.id))].sort(byNeed);
+    order = { of: state.rows, rows };
+  }
+  return order.rows;
+}
+
+const texts = new WeakMap(); // what a filter looks at in each row
+
+function textOf(row) {
+  let text = texts.get(row);
+  if (text === undefined) {
+    text = [row.name, row.word, row.profile, row.command, row.folder, row.branch, row.group, row.title,
+      row.question?.text, row.line].join(" ").toLowerCase();
+    texts.set(row, text);
+  }
+  return text;
+}
 
 // Whether a session has each word of a filter; `#tag` is a tag.
 export function matches(row, words) {
-  const text = [row.name, row.word, row.profile, row.command, row.folder, row.branch, row.group, row.title,
-    row.question?.text, row.line].join(" ").toLowerCase();
+  const text = textOf(row);
   return words.toLowerCase().split(/\s+/).every((word) =>
     word.startsWith("#") ? row.tags.some((tag) => tag.toLowerCase().startsWith(word.slice(1))) : text.includes(word));
 }

@@ -3,9 +3,10 @@
 import { Component, html, useEffect, useRef, useState } from "./vendor/preact.mjs";
 import { openSheet } from "./dialog.js";
 import { lookOf, Picture, StateIcon } from "./icons.js";
+import { focusOn, List } from "./list.js";
 import { Answers } from "./question.js";
 import { go, pathOf } from "./route.js";
-import { matches, may, remember, remembered, serverNow, set, sorted, state } from "./state.js";
+import { byName, matches, may, remember, remembered, serverNow, set, sorted, state } from "./state.js";
 import { TeamsLink } from "./teams.js";
 import { count, duration, plain } from "./text.js";
 
@@ -39,10 +40,12 @@ function Meta({ row }) {
 
 class Tile extends Component {
   shouldComponentUpdate(next) {
-    return ["row", "shape", "ending", "link", "rights"].some((name) => next[name] !== this.props[name]);
+    const { props } = this;
+    return ["row", "shape", "ending", "link", "rights"].some((name) => next[name] !== props[name])
+      || ["top", "left", "width"].some((name) => next.place[name] !== props.place[name]) || next.among.at !== props.among.at || next.among.number !== props.among.number;
   }
 
-  render({ row, shape, ending }) {
+  render({ row, shape, ending, place, among }) {
     const look = lookOf(row);
     const path = pathOf(row.id);
     const open = () => go(path);
@@ -54,28 +57,83 @@ class Tile extends Component {
     const ago = isOver(row) ? html`<span class="ago"></span>` : html`<${Ago} since=${row.active} title="since its last output"/>`;
     const names = `${shape} look-${look}${row.needs ? " needs" : ""}${ending ? " ends" : ""}`;
     if (shape === "row") {
-      return html`<li class=${names}>${status}<span class="row-name">${link}</span><${What} row=${row}/>
+      return html`<li class=${names} style=${place} aria-setsize=${among.number} aria-posinset=${among.at}>${status}<span class="row-name">${link}</span><${What} row=${row}/>
         ${row.question && may("write") ? html`<${Answers} row=${row} most=${3} onMore=${open}/>` : tags}<${Meta} row=${row}/>${ago}</li>`;
     }
-    return html`<li class=${names}><div class="tile-head">${status}${ago}</div><h2>${link}</h2><${What} row=${row}/>
+    return html`<li class=${names} style=${place} aria-setsize=${among.number} aria-posinset=${among.at}><div class="tile-head">${status}${ago}</div><h2>${link}</h2><${What} row=${row}/>
       <div class="tile-foot">${row.question && may("write") ? html`<${Answers} row=${row} most=${3} onMore=${open}/>` : tags}</div>
       <${Meta} row=${row}/></li>`;
   }
 }
 
-// The order as it is drawn: that of need, or while the list is in use the one that was, with what is new at its end.
-function useOrder(rows, held) {
-  const order = useRef([]);
-  const wanted = rows.map((row) => row.id);
-  if (!held) order.current = wanted;
-  else {
-    const here = new Set(wanted);
-    const kept = order.current.filter((id) => here.has(id));
-    const known = new Set(kept);
-    order.current = [...kept, ...wanted.filter((id) => !known.has(id))];
+// The groups of sessions as they are told: who needs a person over all machines, then this machine and the others by name, each
+// with what it does not answer. Where there is one machine only there is one group, without a head.
+function sectionsOf(rows, words) {
+  if (!state.machines.size && rows.every((row) => !row.machine)) return [{ key: "all", ids: rows.map((row) => row.id) }];
+  const needing = rows.filter((row) => row.needs);
+  const groups = new Map([["", []]]);
+  for (const name of state.machines.keys()) groups.set(name, []);
+  for (const row of rows) {
+    if (!groups.has(row.machine ?? "")) groups.set(row.machine, []);
+    groups.get(row.machine ?? "").push(row);
   }
-  const moved = order.current.some((id, at) => id !== wanted[at]);
-  return [order.current.map((id) => state.rows.get(id)), moved, () => { order.current = wanted; set({}); }];
+  const folded = words ? [] : remembered("folded", []);
+  const found = needing.length ? [{ key: "needs", head: true, title: "Needs you", rows: needing, ids: needing.map((row) => row.id) }] : [];
+  for (const name of [...groups.keys()].sort(byName)) {
+    const machine = state.machines.get(name);
+    const here = groups.get(name);
+    if (!here.length && (words || !name)) continue;
+    const isFolded = folded.includes(name);
+    const ids = isFolded ? [] : here.filter((row) => !row.needs).map((row) => row.id);
+    found.push({ key: `machine ${name}`, head: true, name, title: name || state.me?.machine || "this machine", machine, rows: here, ids, isFolded });
+  }
+  return found;
+}
+
+function fold(name, isFolded) {
+  const others = remembered("folded", []).filter((one) => one !== name);
+  remember("folded", isFolded ? others : [...others, name].slice(-1000));
+  set({});
+}
+
+const KINDS = [["needs", "needs you", "need you"], ["busy", "busy"], ["idle", "idle"], ["starting", "starting"], ["unknown", "unknown"], ["exited", "ended"], ["lost", "lost"]];
+
+// How many sessions are in each state: `2 need you · 5 busy`.
+function counts(rows) {
+  const number = {};
+  for (const row of rows) {
+    const kind = row.needs ? "needs" : row.state;
+    number[kind] = (number[kind] ?? 0) + 1;
+  }
+  return KINDS.filter(([kind]) => number[kind]).map(([kind, one, many = one]) => ({ kind, text: `${number[kind]} ${number[kind] === 1 ? one : many}` }));
+}
+
+function GroupHead({ section, place }) {
+  const { machine, name } = section;
+  const problem = machine?.problem;
+  const told = problem ? html`<span class="machine-problem" title=${plain(problem.hint, 300)}><strong>${plain(problem.reason, 40)}</strong> ${plain(problem.message, 300)}</span>`
+    : name && machine && !machine.known ? html`<span class="hint">is asked…</span>` : null;
+  const title = html`<bdi>${plain(section.title, 80)}</bdi> <span class="number">${section.rows.length}</span>`;
+  return html`<li class=${`group-head${problem ? " silent" : ""}${section.key === "needs" ? " needs" : ""}`} style=${place}>
+    <h2>${section.key === "needs" ? title : html`<button type="button" class="quiet fold" aria-expanded=${!section.isFolded} onClick=${() => fold(name, section.isFolded)}>${title}</button>`}</h2>
+    <span class="counts">${section.key !== "needs" && counts(section.rows).map(({ kind, text }) => html`<span key=${kind} class=${`count-${kind}`}>${text}</span>`)}</span>${told}</li>`;
+}
+
+// The groups as they are drawn: those of need, or while the list is in use what they were, with what is new at the end of each.
+function useOrder(wanted, held) {
+  const drawn = useRef([]);
+  if (!held) drawn.current = wanted;
+  else {
+    const where = new Map(drawn.current.flatMap((section) => section.ids.map((id) => [id, section.key])));
+    const here = new Set(wanted.flatMap((section) => section.ids));
+    const kept = new Map(drawn.current.map((section) => [section.key, section.ids.filter((id) => here.has(id))]));
+    const now = wanted.map((section) => ({ ...section, ids: section.isFolded ? [] : [...(kept.get(section.key) ?? []), ...section.ids.filter((id) => !where.has(id))] }));
+    // a group that is gone from the wanted ones, as the last that needed somebody does not any more, stays with what it shows
+    const lost = drawn.current.filter((section) => !wanted.some((one) => one.key === section.key) && kept.get(section.key).length);
+    drawn.current = [...lost.map((section) => ({ ...section, ids: kept.get(section.key) })), ...now];
+  }
+  const moved = drawn.current.some((section, at) => section.key !== wanted[at]?.key || section.ids.some((id, place) => id !== wanted[at].ids[place]));
+  return [drawn.current, moved, () => { drawn.current = wanted; set({}); }];
 }
 
 function useHeld(place) {
@@ -101,14 +159,21 @@ function useHeld(place) {
   return held;
 }
 
-function Chips({ words, onPick }) {
+let chips = { of: null, found: [] };
+
+function findChips() {
   const tags = new Map();
   const groups = new Map();
   for (const row of state.rows.values()) {
     for (const tag of row.tags) tags.set(tag, (tags.get(tag) ?? 0) + 1);
     if (row.group) groups.set(row.group, (groups.get(row.group) ?? 0) + 1);
   }
-  const found = [...[...tags].map(([tag, number]) => [`#${tag}`, number]), ...(groups.size > 1 ? groups : [])].slice(0, 24);
+  return [...[...tags].map(([tag, number]) => [`#${tag}`, number]), ...(groups.size > 1 ? groups : [])].slice(0, 24);
+}
+
+function Chips({ words, onPick }) {
+  if (chips.of !== state.rows) chips = { of: state.rows, found: findChips() };
+  const { found } = chips;
   if (!found.length) return null;
   return html`<div class="chips" role="group" aria-label="Tags and folders">${found.map(([word, number]) => {
     const picked = words.split(" ").includes(word.toLowerCase());
@@ -139,8 +204,10 @@ export function Overview() {
   const place = useRef(null);
   const held = useHeld(place);
   const [words, setWords] = useState(state.view.words ?? "");
-  const found = sorted().filter((row) => !words.trim() || matches(row, words.trim()));
-  const [rows, moved, sortAnew] = useOrder(found, held);
+  const wanted = words.trim();
+  const found = wanted ? sorted().filter((row) => matches(row, wanted)) : sorted();
+  const [sections, moved, sortAnew] = useOrder(sectionsOf(found, wanted), held);
+  const silent = [...state.machines.values()].filter((one) => one.problem).length;
   const shape = shapeNow();
   const rights = state.me?.rights.join();
   const pick = (word, picked) => setWords((before) => {
@@ -154,11 +221,11 @@ export function Overview() {
         autocomplete="off" spellcheck=${false} onInput=${(event) => setWords(event.target.value)}
         onKeyDown=${(event) => {
           if (event.key === "Escape") { setWords(""); event.target.blur(); }
-          if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); place.current.querySelector(".tile-link")?.focus(); }
+          if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); focusOn(sections.find((one) => one.ids.length)?.ids[0]); }
         }}/></div>
       <${TeamsLink}/>
       <p class="summary" role="status">${state.asking ? html`<strong>${state.asking} of ${count(state.rows.size, "session")} ${state.asking === 1 ? "needs" : "need"} you</strong>`
-        : state.rows.size ? `${count(state.rows.size, "session")}, none needs you` : ""}</p>
+        : state.rows.size ? `${count(state.rows.size, "session")}, none needs you` : ""}${silent ? ` · ${count(silent, "machine")} ${silent === 1 ? "does" : "do"} not answer` : ""}</p>
       <button type="button" class=${`quiet sort${moved ? "" : " hidden"}`} disabled=${!moved} onClick=${sortAnew}>Sort again</button>
       <div class="switch" role="group" aria-label="Shape of the list">
         <button type="button" class="quiet icon" aria-pressed=${shape === "tile"} aria-label="Tiles" title="Tiles" onClick=${() => setShape("tile")}><${Picture} name="tiles"/></button>
@@ -166,10 +233,11 @@ export function Overview() {
       </div>
     </div>
     <${Chips} words=${words} onPick=${pick}/>
-    <ul ref=${place} class=${`list ${shape}s`} role="list" aria-label="Sessions, who needs a person first">
-      ${rows.map((row) => html`<${Tile} key=${row.id} row=${row} shape=${shape} ending=${state.ending.has(row.id)} link=${state.link} rights=${rights}/>`)}
-    </ul>
-    ${!rows.length && (state.loaded ? html`<${Nothing} words=${words} onClear=${() => setWords("")}/>`
+    <${List} place=${place} sections=${sections} shape=${shape} label="Sessions, who needs a person first"
+      drawHead=${(section, at) => html`<${GroupHead} key=${section.key} section=${section} place=${at}/>`}
+      drawRow=${(id, at, among) => state.rows.has(id) && html`<${Tile} key=${id} row=${state.rows.get(id)} shape=${shape} place=${at} among=${among}
+        ending=${state.ending.has(id)} link=${state.link} rights=${rights}/>`}/>
+    ${!sections.some((one) => one.head || one.ids.length) && (state.loaded ? html`<${Nothing} words=${words} onClear=${() => setWords("")}/>`
       : state.link === "lost" ? html`<div class="empty"><h2>The server does not answer</h2><p>Is it running? This page tries again by itself.</p>
         <p class="hint">on its machine: <code>tmuxctl serve --listen 127.0.0.1:8765</code></p></div>`
       : html`<div class="empty" aria-busy="true"><p>Loading the sessions…</p></div>`)}

@@ -42,7 +42,7 @@ async function answer(request, key) {
 self.addEventListener("notificationclick", (event) => {
   event.notification.close();
   const path = event.notification.data?.path;
-  if (typeof path !== "string" || !path.startsWith("/session/")) return;
+  if (typeof path !== "string" || !/^\/(session\/.*)?$/.test(path)) return;
   event.waitUntil((async () => {
     const open = await self.clients.matchAll({ type: "window", includeUncontrolled: true });
     if (!open.length) return self.clients.openWindow(path);
