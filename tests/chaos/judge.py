@@ -23,8 +23,7 @@ Row = dict[str, Any]
 
 def judge(rows: list[Row]) -> list[str]:
     """What in a log must not be."""
-    found = [*_judge_actions(rows), *_judge_texts(rows), *_judge_streams(rows), *_judge_end(rows)]
-    return found
+    return [*_judge_actions(rows), *_judge_texts(rows), *_judge_streams(rows), *_judge_end(rows)]
 
 
 def _judge_actions(rows: list[Row]) -> Iterator[str]:

@@ -47,6 +47,8 @@ class Sites:
     def __init__(self, place: Path) -> None:
         self.place, self.records = place, place / "records"
         self.records.mkdir()
+        # before anything is kept there
+        self.disks = [one for one in (place / "state",) if mount_disk(one)]
         folder = place / "site"
         folder.mkdir()
         (folder / "sitecustomize.py").write_text(JUMP)
@@ -75,7 +77,7 @@ class Sites:
             "ssh": Machine("box/", self.ssh.home, SOCKET, self.ssh.home / ".local/state"),
             "gateway": Machine("thathost/", self.host.home, "there", self.host.home / ".local/state"),
         }
-        self.disks = [one.state for one in self.machines.values() if mount_disk(one.state)]
+        self.disks += [one.state for one in self.machines.values() if one.prefix and mount_disk(one.state)]
         credentials = self.host.home / "host.json"
         told = json.loads(credentials.read_text())
         told["urls"] = [url.replace(f":{self.gateway.port}", f":{self.gateway_relay.port}") for url in told["urls"]]
@@ -161,10 +163,10 @@ class Sites:
         return _stop(self.machines[fault.machine].tmux_pid())
 
     def _stop_host(self, fault: Fault) -> Callable[[], None] | None:
-        return _stop(self.host.process and self.host.process.pid)
+        return _stop(self.host.process.pid if self.host.process else None)
 
     def _stop_gateway(self, fault: Fault) -> Callable[[], None] | None:
-        return _stop(self.gateway.process and self.gateway.process.pid)
+        return _stop(self.gateway.process.pid if self.gateway.process else None)
 
     def _fill_disk(self, fault: Fault) -> Callable[[], None] | None:
         state = self.machines[fault.machine].state

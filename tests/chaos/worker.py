@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import Enum
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +127,7 @@ class Worker:
                 return
             self.under_way = action, time.monotonic()
             timeout = {"ask": TURN_SECONDS, "exec": TURN_SECONDS, "wait": WAIT_SECONDS}.get(action.kind, SEND_SECONDS)
-            outcome, said = self._outcome(lambda action=action: getattr(self, f"_{action.kind}")(action.number))
+            outcome, said = self._outcome(partial(getattr(self, f"_{action.kind}"), action.number))
             seconds = time.monotonic() - self.under_way[1]
             if action.kind in ("interrupted_send", "cycle", "send") and outcome != "hang":
                 # several calls: each is timed by itself
