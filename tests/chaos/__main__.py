@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -15,10 +16,11 @@ from typing import Any
 import pytest
 from conftest import list_pids, own_place, sweep
 
+import chaos.clock  # noqa: F401
 from chaos.judge import MARGIN
 from chaos.judge import main as judge_main
 from chaos.schedule import FAULTS, Fault, Schedule, draw, read_log, schedule_of
-from chaos.sites import Sites, sites
+from chaos.sites import Sites, sites, unmount
 from chaos.worker import Follower, Worker, read_taken
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
@@ -70,6 +72,21 @@ def make_faults(made: Sites, faults: list[Fault], began: float, log: Log, over: 
 def run(schedule: Schedule, place: Path, log: Log) -> None:
     """Do all of it, and write it down."""
     before = list_pids()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        unhealed = drive(schedule, place, log)
+    finally:
+        left = [(session, words) for session, words in sweep(place, before) if session]
+        mounts = unmount(place)
+    for session, words in left:
+        log("leftover", what=f"process of session {session}: {words}")
+    for what in mounts:
+        log("leftover", what=what)
+    log("end", unhealed=unhealed)
+
+
+def drive(schedule: Schedule, place: Path, log: Log) -> list[str]:
+    """Drive sessions and make faults, then end all; what was not whole again."""
     with sites(place) as made:
         workers = []
         for name in dict.fromkeys(one.worker for one in schedule.actions):
@@ -106,12 +123,7 @@ def run(schedule: Schedule, place: Path, log: Log) -> None:
         unhealed += end_sessions(made, workers, log)
         for worker in workers:
             worker.caller.close()
-    left = [(session, words) for session, words in sweep(place, before) if session]
-    for session, words in left:
-        log("leftover", what=f"process of session {session}: {words}")
-    for what in made.unmount():
-        log("leftover", what=what)
-    log("end", unhealed=unhealed)
+    return unhealed
 
 
 def end_sessions(made: Sites, workers: list[Worker], log: Log) -> list[str]:

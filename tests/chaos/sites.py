@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 import psutil
 from conftest import SOCKET, start_command_server
-from faults.test_clock import JUMP
 from gateway.gateway_site import GatewaySite
 from gateway.joined_host import JoinedHost, become_client
 from machines.relay import Relay
@@ -51,11 +50,9 @@ class Sites:
         self.disks = [one for one in (place / "state",) if mount_disk(one)]
         folder = place / "site"
         folder.mkdir()
-        (folder / "sitecustomize.py").write_text(JUMP)
+        (folder / "sitecustomize.py").write_text(Path(__file__).with_name("clock.py").read_text())
         tests = str(Path(__file__).resolve().parent.parent)
         os.environ.update(PYTHONPATH=f"{folder}:{Path(tests).parent}:{tests}", JUMP=str(place / "jump"))
-        # this process has its clock put as the others
-        exec(JUMP, {})  # our own text
         (place / "run").mkdir(mode=0o700)
         os.environ["XDG_RUNTIME_DIR"] = str(place / "run")
         os.environ["PATH"] = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
@@ -98,11 +95,6 @@ class Sites:
         self.gateway.end()
         for relay in (self.ssh_relay, self.gateway_relay):
             relay.close()
-
-    def unmount(self) -> list[str]:
-        """Remove the small disks, once all processes are over; what could not be removed."""
-        done = [(one, subprocess.run(["umount", str(one)], capture_output=True, text=True)) for one in self.disks]
-        return [f"mount {one}: {ran.stderr.strip()}" for one, ran in done if ran.returncode]
 
     def begin(self, fault: Fault) -> Callable[[], None] | None:
         """Make a fault; returns what ends it, and nothing where it cannot be made now."""
@@ -214,6 +206,15 @@ def mount_disk(folder: Path) -> bool:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     words = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES},mode=700", "disk", str(folder)]
     return subprocess.run(words, capture_output=True).returncode == 0
+
+
+def unmount(place: Path) -> list[str]:
+    """Remove the small disks, once all processes are over; what could not be removed."""
+    mounts = [line.split()[1] for line in Path("/proc/self/mounts").read_text().splitlines()]
+    done = [
+        (one, subprocess.run(["umount", one], capture_output=True)) for one in mounts if one.startswith(f"{place}/")
+    ]
+    return [f"mount {one}: {ran.stderr.decode().strip()}" for one, ran in done if ran.returncode]
 
 
 @contextmanager
