@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import psutil
 from conftest import SOCKET, start_command_server
-from gateway.gateway_site import GatewaySite
+from gateway.gateway_site import GatewaySite, until
 from gateway.joined_host import JoinedHost, become_client
 from machines.relay import Relay
 from machines.ssh_server import SshServer, configure_ssh, end_all
@@ -115,7 +115,13 @@ class Sites:
 
     def _kill_host(self, fault: Fault) -> Callable[[], None]:
         self.host.end(kill=True)
-        return self.host.start
+        return self._start_host
+
+    def _start_host(self) -> None:
+        with suppress(AssertionError):
+            # it may take longer than tests allow, as when the gateway is away
+            self.host.start()
+        until(lambda: "listening on" in self.host.log, f"it does not serve:\n{self.host.log}", 100.0)
 
     def _kill_ssh_connections(self, fault: Fault) -> Callable[[], None]:
         for child in psutil.Process(self.ssh.process.pid).children():

@@ -92,7 +92,7 @@ def read_result(status: int, output: str, errors: str) -> Any:
     if "Traceback" in errors:
         raise Untyped(errors[-2000:])
     try:
-        if status == 0:
+        if status == 0 or (status == 1 and output.startswith('{"ok":false')):
             return json.loads(output)
         text = next(one for one in reversed([*output.splitlines(), *errors.splitlines()]) if one.startswith("{"))
         error = json.loads(text)["error"]
@@ -173,15 +173,19 @@ class Worker:
                         state = "lost"
                     state = state if isinstance(state, str) else state["state"]
                     if state == "lost":
-                        self.caller("restore", session)
+                        done = self.caller("restore", session)
+                        if not done["ok"]:
+                            said = str(done["sessions"])
+                            break
                     elif state == "exited":
                         self.caller("kill", session)
                         self._start_again(session)
                     else:
                         continue
                     self._tell(session, "", "renewed", "")
-                self._note("renew", number, "done", said, time.monotonic() - started, SETTLE_SECONDS, began)
-                return
+                else:
+                    self._note("renew", number, "done", said, time.monotonic() - started, SETTLE_SECONDS, began)
+                    return
             except TmuxctlError as error:
                 said = f"{error.code} {error.reason}: {error.message}"
                 if isinstance(error, NotFound):
@@ -207,7 +211,7 @@ class Worker:
         text, call = f"{self.name} text {number}", f"send{number:08d}"
         with self.caller.start("send", self.input, text, id=call) as process:
             with suppress(subprocess.TimeoutExpired):
-                process.communicate(timeout=self._random.uniform(0.0, 0.4))
+                process.communicate(timeout=self._random.uniform(0.0, 1.0))
             process.kill()
         return self._settle(text, call, first=False)
 
