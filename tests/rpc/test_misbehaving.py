@@ -882,7 +882,7 @@ def test_a_call_that_was_told_as_not_done_is_not_sent_later(until: Callable[...,
         """A machine that is reached at the second attempt, once the caller of the first one was told that it is not."""
 
         def __init__(self, *_: object) -> None:
-            beating = next(one for one in threading.enumerate() if one.name == "calls-far")
+            beating = next(one for one in threading.enumerate() if one.name == "calls-late")
             if threading.current_thread() is not beating:
                 assert beating.ident
                 # it comes here as soon as this attempt is over
@@ -897,7 +897,7 @@ def test_a_call_that_was_told_as_not_done_is_not_sent_later(until: Callable[...,
         def close(self) -> None:
             reached.set()
 
-    client = CallClient("far", Late, timing=QUICK)
+    client = CallClient("late", Late, timing=QUICK)
     with pytest.raises(Unreachable) as ended:
         client.call(
             RemoteCall(operation="send", arguments={}, data={}), {}, Patience(60.0, False, True, True, "0123", 1.0)
