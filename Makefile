@@ -37,6 +37,8 @@
 # make pictures the screen of top, and the diagrams, in docs/pictures
 # make compare  beside tmux, libtmux and pexpect at the same jobs: fills docs/comparison.md (five minutes)
 # make soak     turns for half an hour: tmux's memory must not grow by them; SOAK_ARGS='5 --sessions 40 --spawned --tmux PATH'
+# make chaos    sessions of three machines (local, ssh, gateway) while random faults are made, each outcome judged: a minute;
+#                 SECONDS=3600 SEED=25 CHAOS_LOG=FILE; REPLAY=FILE: with the schedule of that log
 # make soak-http  callers of the HTTP server for half an hour: no event may be lost, nor its memory grow
 # make web-assets   what the page of `tmuxctl serve` takes from npm: xterm.js and preact, checked against the list of what they are
 # make dev | check | docs | bench | measure | dist | clean
@@ -68,6 +70,10 @@ AGENTS_ARGS ?=
 WEB_ASSETS_ARGS ?=
 SOAK_ARGS ?= 30
 KILLS ?= 25
+SECONDS ?= 60
+SEED ?=
+CHAOS_LOG ?= build/chaos.jsonl
+REPLAY ?=
 
 BIN := $(VENV)/bin
 SETUP := tools/setup.sh
@@ -118,7 +124,7 @@ HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 WEB_TESTS := tests/web
 MACHINES_TESTS := tests/machines
 TEAMS_TESTS := tests/fleet
-GATEWAY_TESTS := tests/sealed tests/rpc tests/gateway
+GATEWAY_TESTS := tests/sealed tests/rpc tests/gateway tests/chaos
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
@@ -134,7 +140,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-ssh test-elsewhere test-rest test-library test-machines test-teams test-gateway snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http states dist clean
+.PHONY: all hero dev quick test test-pipe test-ssh test-elsewhere test-rest test-library test-machines test-teams test-gateway snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http chaos states dist clean
 .PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -324,6 +330,12 @@ soak: $(VENV)/.dev
 soak-http: $(VENV)/.dev
 	@$(SETUP) system tmux
 	$(BIN)/python bench/http_soak.py $(SOAK_ARGS)
+
+chaos:
+	@$(SETUP) system $(MACHINES_NEEDS) unshare=util-linux
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	PYTHONPATH=tests:. $(BIN)/python -m chaos --seconds "$(SECONDS)" --log "$(CHAOS_LOG)" \
+		$(if $(SEED),--seed "$(SEED)") $(if $(REPLAY),--replay "$(REPLAY)")
 
 states: $(VENV)/.dev
 	@$(SETUP) system $(STATES_NEEDS)

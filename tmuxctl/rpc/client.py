@@ -192,6 +192,7 @@ class CallClient:
 
     def unheard_error(self, pending: _Pending, patience: Patience) -> TmuxctlError:
         """The error for a call of whose machine nothing is heard any more; the next one makes another carrier."""
+        self._forget(pending)
         self._drop(self._carrier)
         why = self.broken or Unreachable(
             f"{self.machine}: no answer within {time.monotonic() - pending.began:.0f} s",
@@ -269,6 +270,9 @@ class CallClient:
             # one that was reached before may be back soon
             if not (patience.waits and self._was_reached and isinstance(error, Unreachable)):
                 self._forget(pending)
+                if patience.changes and pending.sent is not None:
+                    # the beat reached it meanwhile
+                    raise self.unknown_error(patience) from error
                 raise
         self._send_call(pending)
 
@@ -290,10 +294,16 @@ class CallClient:
                 "age": 0.0 if pending.sent is None else max(0.0, carrier.connected - pending.sent),
                 "until": now() - carrier.connected + pending.seconds_to_begin(self.timing),
             }
-            sent = now()
+            before = pending.sent
+            with self._lock:
+                if pending.id not in self._pending:
+                    # its caller was told meanwhile that it was not done
+                    return
+                # whoever gives it up from here on knows that it may be done
+                pending.sent = before or now()
             if not self._send(carrier, header, body):
+                pending.sent = before
                 return
-            pending.sent = pending.sent or sent
 
     def ask_on(self, pending: _Pending, *, again: bool = False) -> None:
         with pending.changed:

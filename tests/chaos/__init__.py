@@ -1,0 +1,1 @@
+"""Sessions of three machines are driven while random faults are made; each action's outcome is judged. `make chaos` runs it."""
