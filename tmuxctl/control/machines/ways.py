@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 
 from tmuxctl.control.machines.ssh import runtime_folder
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.state_files import write_record
+from tmuxctl.state_files import is_running, write_record
 from tmuxctl.untrusted import parse_record, read_file
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import Way
@@ -40,6 +41,22 @@ def note_used(name: str, used: UsedWay) -> None:
     """Write down which way to a machine is used. What cannot be written is not remembered."""
     with suppress(OSError, TmuxctlError):
         write_record(_path_of(name), {"way": used.way.value, "chosen": used.chosen, "used": used.used})
+
+
+def note_path(name: str, link: str) -> None:
+    """Write down that this process reaches a machine behind a gateway by a direct path, over `tcp` or `webrtc`, or not (empty)."""
+    with suppress(OSError, TmuxctlError):
+        record = {"link": link, "pid": os.getpid()}
+        write_record(f"{runtime_folder('paths')}/{name}.json", record)
+
+
+def find_path(name: str) -> str | None:
+    """By what the process that last reached a machine directly does so: `tcp` or `webrtc`; None where no process does."""
+    with suppress(OSError, TmuxctlError, ValueError, KeyError, TypeError):
+        path = f"{runtime_folder('paths')}/{name}.json"
+        record = parse_record(read_file(path, FILE_LIMIT + 1), path, limit=FILE_LIMIT)
+        return record["link"] if record["link"] in ("tcp", "webrtc") and is_running(int(record["pid"])) else None
+    return None
 
 
 def _path_of(name: str) -> str:
