@@ -1,4 +1,4 @@
-"""A machine with a network of its own, one wire away from this one, as a namespace: the wire can be cut so that nothing tells of it.
+"""A machine with a network of its own, one wire away from this one, as a namespace: the wire can be cut without a word.
 Needs root, and touches no other network."""
 
 from __future__ import annotations

@@ -43,20 +43,35 @@ def note_used(name: str, used: UsedWay) -> None:
         write_record(_path_of(name), {"way": used.way.value, "chosen": used.chosen, "used": used.used})
 
 
-def note_path(name: str, link: str) -> None:
-    """Write down that this process reaches a machine behind a gateway by a direct path, over `tcp` or `webrtc`, or not (empty)."""
+def note_path(name: str, number: int, link: str) -> None:
+    """Write down that this process reaches a machine behind a gateway by a direct path, over `tcp` or `webrtc`, or not any more
+    (empty). `number` tells several paths of a process apart."""
     with suppress(OSError, TmuxctlError):
-        record = {"link": link, "pid": os.getpid()}
-        write_record(f"{runtime_folder('paths')}/{name}.json", record)
+        path = f"{runtime_folder('paths')}/{name},{os.getpid()},{number}"
+        if link:
+            write_record(path, {"link": link})
+        else:
+            os.unlink(path)
 
 
 def find_path(name: str) -> str | None:
-    """By what the process that last reached a machine directly does so: `tcp` or `webrtc`; None where no process does."""
-    with suppress(OSError, TmuxctlError, ValueError, KeyError, TypeError):
-        path = f"{runtime_folder('paths')}/{name}.json"
-        record = parse_record(read_file(path, FILE_LIMIT + 1), path, limit=FILE_LIMIT)
-        return record["link"] if record["link"] in ("tcp", "webrtc") and is_running(int(record["pid"])) else None
-    return None
+    """By what a process reaches a machine directly now: `tcp` or `webrtc`; None where no process does."""
+    found = None
+    with suppress(OSError, TmuxctlError):
+        folder = runtime_folder("paths")
+        for file in sorted(os.listdir(folder)):
+            machine, _, process = file.partition(",")
+            pid = process.partition(",")[0]
+            with suppress(OSError, TmuxctlError, ValueError, KeyError):
+                if machine != name or not pid.isdecimal():
+                    continue
+                path = os.path.join(folder, file)
+                if not is_running(int(pid)):
+                    os.unlink(path)
+                    continue
+                link = parse_record(read_file(path, FILE_LIMIT + 1), path, limit=FILE_LIMIT)["link"]
+                found = link if link in ("tcp", "webrtc") else found
+    return found
 
 
 def _path_of(name: str) -> str:

@@ -204,7 +204,7 @@ class DirectEnd:
     def _refuse(self, link: Link, known: _KnownLink, reason: str) -> None:
         self.refused[reason] += 1
         known.refused += 1
-        if not known.is_known or known.refused > self._limits.refused or reason in ("unknown_channel", "channel_ended"):
+        if not known.is_known or known.refused > self._limits.refused:
             link.close()
 
     # in a thread of its own

@@ -186,13 +186,14 @@ class DirectPath:
                 del self._owed[call_id]
             if self._suspected is not None and sent >= self._suspected:
                 self._suspected = None
-                note_path(self._machine, self._kind)
+                self._note(self._kind)
 
     def _end(self, link: Link) -> None:
         with self._changed:
             if self._link is not link:
                 return
             self._link = None
+            self._note("")
             self._attempt = time.monotonic() + self._timing.pause_seconds
             # what is owed goes through the gateway now
             for one in self._owed.values():
@@ -210,7 +211,7 @@ class DirectPath:
                     self._running = False
             if unused:
                 self._drop(self._link)
-                note_path(self._machine, "")
+                self._note("")
                 return
             self._watch()
             if self._link is None and self._channel is not None and time.monotonic() >= self._attempt:
@@ -251,7 +252,7 @@ class DirectPath:
             self._owed.clear()
             if self._link is not None and self._suspected is None:
                 self._suspected, self._probed = now, 0.0
-                note_path(self._machine, "")
+                self._note("")
         if channel is None:
             return
         for one in owed:
@@ -281,6 +282,9 @@ class DirectPath:
             if self._link is link:
                 self._link = None
                 self._attempt = time.monotonic()
+
+    def _note(self, link: str) -> None:
+        note_path(self._machine, id(self), link)
 
     # making it
 
