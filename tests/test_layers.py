@@ -78,7 +78,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gateway": (
         ("subjects",),
         ("credentials", "messages", "nats_client"),
-        ("connection", "direct"),
+        ("direct", "connection"),
         ("shared",),
         ("carrier", "host", "pairing", "server", "spool"),
         ("events",),

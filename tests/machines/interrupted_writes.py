@@ -24,8 +24,8 @@ def check_writes_and_output(
     lines: int = LINES,
 ) -> list[str]:
     """What became of each write, and of those that were repeated under the same id. `taken` is a file on the machine; `interrupt`,
-    which is called `cuts` times, cuts the way there, and returns a thread that ends when it is whole again. No write is lost or done twice, and no line of
-    the output is missing."""
+    which is called `cuts` times, cuts the way there, and returns a thread that ends when it is whole again. No write is lost or
+    done twice, and no line of the output is missing."""
     far.new(f"{machine}/in", ("sh", "-c", f"cat >{taken}"))
     script = f"i=0; while [ $i -lt {lines} ]; do echo line $i; i=$((i + 1)); sleep 0.02; done"
     far.new(f"{machine}/out", ("sh", "-c", script))
