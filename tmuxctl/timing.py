@@ -465,6 +465,8 @@ class DirectTiming(Value):
     late_seconds: float = 1.0  # how long a client waits for the gateway before it tries the host's own address
     pause_seconds: float = 1.0  # the pause before it is tried again; doubled by each failure
     rare_pause_seconds: float = 15.0  # the longest one
+    recent_seconds: float = 120.0  # how long after a path was whole it is tried more often
+    recent_pause_seconds: float = 2.0  # the longest pause then
     unused_seconds: float = 10.0  # how long it is kept while no channel uses it
     strange_seconds: float = 5.0  # how long a host bears a connection that has said nothing authentic
 

@@ -156,7 +156,7 @@ class GatewayCarrier:
         self._machine, self._host, self._own = entry.name, subjects.parse_id(known.host_id), credentials.id
         self._timing, self._known = timing, known
         self._receive, self._lost = receive, lost
-        self._closing = threading.Lock()
+        self._closing, self._telling = threading.Lock(), threading.Lock()
         self._shared = shared.join(credentials, timing, self.connection_class)
         self._connection, self._subject = self._shared.connection, None
         self._path, self._used = path, None
@@ -273,10 +273,18 @@ class GatewayCarrier:
         except RecordRefused as error:
             return error.reason in ("replayed", "too_old")
         if record.header.get("type") == HOST_KEY:
-            threading.Thread(target=self._take_host_key, args=(record.body,), name="host key", daemon=True).start()
+            # it tells it again with each record
+            if record.body != self._known.key and self._telling.acquire(blocking=False):
+                threading.Thread(target=self._take_told_key, args=(record.body,), name="host key", daemon=True).start()
         elif self._path is None or not self._path.heard(record.header, record.body):
             self._receive(record.header, record.body)
         return True
+
+    def _take_told_key(self, key: bytes) -> None:
+        try:
+            self._take_host_key(key)
+        finally:
+            self._telling.release()
 
     def _open_record(self, data: bytes) -> bytes | None:
         """Give what a message has to the calls that wait; a new key, and that the channel is over, are left to `_take_later`."""

@@ -128,6 +128,9 @@ class DirectEnd:
             _, body = run(made(offer), self._timing.connect_seconds)
         except TmuxctlError as error:
             self.refused[str(error.reason)] += 1
+        except Exception:
+            # what aiortc raises where it cannot be loaded, or at what it does not expect
+            self.refused["internal"] += 1
         finally:
             with self._lock:
                 self._offers[client] -= 1

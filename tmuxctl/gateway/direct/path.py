@@ -3,7 +3,8 @@ silent.
 
 A call that goes by it and has no answer within 400 ms is sent through the gateway too: the machine carries it out once, as both
 have the same id. What says that the path is whole is an answer, or the answer to a probe, which is sent after the call on a carrier
-that keeps the order. ICE is not asked: it goes on to say `completed` while a path is cut, until 6 checks 5 s apart have failed (RFC 7675; aioice 0.13).
+that keeps the order.
+ICE is not asked: it goes on to say `completed` while a path is cut, until 6 checks 5 s apart have failed (RFC 7675; aioice 0.13).
 """
 
 from __future__ import annotations
@@ -69,6 +70,8 @@ class DirectPath:
         self._suspected: float | None = None
         self._refused = self._number = self._failures = 0
         self._probed = self._attempt = self._unused = 0.0
+        self._stood = float("-inf")
+        """When a path was last whole, as far as it is known."""
         self._answers: queue.Queue[tuple[Header, bytes]] = queue.Queue(4)
         self._replies: queue.Queue[bytes] = queue.Queue(4)
 
@@ -185,7 +188,7 @@ class DirectPath:
                 # it came before the probe, as the order is kept
                 del self._owed[call_id]
             if self._suspected is not None and sent >= self._suspected:
-                self._suspected = None
+                self._suspected, self._stood = None, time.monotonic()
                 self._note(self._kind)
 
     def _end(self, link: Link) -> None:
@@ -251,7 +254,7 @@ class DirectPath:
             channel, owed = self._channel, list(self._owed.values())
             self._owed.clear()
             if self._link is not None and self._suspected is None:
-                self._suspected, self._probed = now, 0.0
+                self._suspected, self._probed, self._stood = now, 0.0, now
                 self._note("")
         if channel is None:
             return
@@ -293,8 +296,11 @@ class DirectPath:
         try:
             self._connect(channel)
             self._failures = 0
-        except (TmuxctlError, OSError, ValueError):
-            pause = min(timing.rare_pause_seconds, timing.pause_seconds * 2 ** min(self._failures, 8))
+        except Exception:
+            # whatever aiortc raises, too: there is the gateway, and without this thread no call would be sent through it again
+            recent = time.monotonic() - self._stood < timing.recent_seconds
+            longest = timing.recent_pause_seconds if recent else timing.rare_pause_seconds
+            pause = min(longest, timing.pause_seconds * 2 ** min(self._failures, 8))
             self._failures += 1
             self._attempt = time.monotonic() + pause
 
