@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import statistics
@@ -293,12 +294,18 @@ def test_strangers_at_the_port(host: JoinedHost) -> None:
             assert _is_ended(one)
     many = [socket.create_connection(("127.0.0.1", port), 10) for _ in range(12)]
     assert all(_is_ended(one) for one in many[8:])
+    assert not any(_has_ended(one) for one in many[:8])
     for one in many:
         one.close()
     with Control(resident=True) as here:
         here.new("thathost/sh", ("sh",))
         until(lambda: find_path("thathost") == "tcp", "no direct path")
         _ask_several(here, 3)
+
+
+def _has_ended(one: socket.socket) -> bool:
+    """Whether the other side has closed it by now."""
+    return bool(select.select([one], [], [], 0)[0])
 
 
 def _is_ended(one: socket.socket) -> bool:
