@@ -78,7 +78,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "gateway": (
         ("subjects",),
         ("credentials", "messages", "nats_client"),
-        ("connection",),
+        ("direct", "connection"),
         ("shared",),
         ("carrier", "host", "pairing", "server", "spool"),
         ("events",),
@@ -101,6 +101,7 @@ FORBIDDEN = {"reading": ("transport",)}
 PLUGINS_MAY_IMPORT = ("errors", "model", "plugin_machine", "state_files", "untrusted")
 
 HEAVY = (
+    "aiortc",
     "asyncio",
     "cryptography",
     "difflib",

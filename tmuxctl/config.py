@@ -40,6 +40,7 @@ class Settings(Value):
     serve_tls_cert: str | None
     serve_tls_key: str | None
     serve_gateway: str | None
+    serve_direct: str
     origins: Mapping[str, Origin]
 
     def listed(self) -> tuple[Setting, ...]:
@@ -352,6 +353,17 @@ def _check_file(value: object) -> str | None:
     raise _invalid_value(value, "file", "an absolute path, one that begins with ~/, or none")
 
 
+def _check_direct(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if value in ("on", "off"):
+        return str(value)
+    with suppress(Usage):
+        parse_address(str(value))
+        return str(value)
+    raise _invalid_value(value, "direct", "on, off, or HOST:PORT to listen there too, as in 0.0.0.0:8770")
+
+
 DAY = 86400.0
 
 RULES: Mapping[str, SettingRule] = {
@@ -370,6 +382,7 @@ RULES: Mapping[str, SettingRule] = {
     "serve.tls_cert": SettingRule("none", None, _check_file),
     "serve.tls_key": SettingRule("none", None, _check_file),
     "serve.gateway": SettingRule("none", None, _check_file),
+    "serve.direct": SettingRule("on", "on", _check_direct),
 }
 """Every setting of the documented configuration, in its order, which is also that of Settings."""
 

@@ -27,7 +27,7 @@ DESTINATION = re.compile(
 )
 """What ssh(1) takes for a destination, without what a shell or ssh itself would read in another way."""
 
-KEYS = ("ssh", "tmux", "socket", "command", "gateway")
+KEYS = ("ssh", "tmux", "socket", "command", "gateway", "direct")
 
 GROUPS = "groups"
 """The table of the file that names several machines by one word."""
@@ -42,8 +42,9 @@ INCLUDED_MOST, INCLUDED_DEPTH = 64, 4
 class MachineEntry(Value):
     """One machine: how it is reached, by ssh to `ssh`, by `command`, which runs sh on its standard input, or through a `gateway`,
     by which a tmuxctl there carries operations out, or by that where the first does not work; the `tmux` that is used there, and
-    the name of its socket (None: the same as here), which behind a gateway are those of that tmuxctl. `source` is
-    `machines.toml`, `ssh config`, or empty for a name that neither has."""
+    the name of its socket (None: the same as here), which behind a gateway are those of that tmuxctl. `direct`: whether calls may
+    go past the gateway where the two reach each other. `source` is `machines.toml`, `ssh config`, or empty for a name that neither
+    has."""
 
     name: str
     ssh: str | None = None
@@ -52,6 +53,7 @@ class MachineEntry(Value):
     command: tuple[str, ...] = ()
     source: str = ""
     gateway: str | None = None
+    direct: bool = True
 
     @property
     def ways(self) -> tuple[Way, ...]:
@@ -177,8 +179,9 @@ def parse_machine(name: str, table: Any) -> MachineEntry:
         raise Usage(f"{name} has both ssh and command", reason="bad_config", hint="name one way to reach it")
     gateway = _check_gateway(name, table) if "gateway" in table else None
     words = _check_command(name, command)
+    direct = _check_direct(name, table)
     if gateway and not words and "ssh" not in table:
-        return MachineEntry(name, gateway=gateway, source="machines.toml")
+        return MachineEntry(name, gateway=gateway, source="machines.toml", direct=direct)
     return MachineEntry(
         name,
         ssh=None if words else _check_destination(name, table.get("ssh", name)),
@@ -187,6 +190,7 @@ def parse_machine(name: str, table: Any) -> MachineEntry:
         command=words,
         source="machines.toml",
         gateway=gateway,
+        direct=direct,
     )
 
 
@@ -194,7 +198,7 @@ def machine_table(entry: MachineEntry) -> dict[str, Any]:
     """The table of a machine, as `parse_machine` reads it."""
     shell = {"ssh": entry.ssh, "tmux": entry.tmux, "socket": entry.socket, "command": list(entry.command)}
     told = {**(shell if entry.ssh or entry.command else {}), "gateway": entry.gateway}
-    return {key: value for key, value in told.items() if value}
+    return {**{key: value for key, value in told.items() if value}, **({} if entry.direct else {"direct": False})}
 
 
 def _check_destination(name: str, value: object) -> str:
@@ -227,6 +231,14 @@ def _check_command(name: str, value: object) -> tuple[str, ...]:
         hint = "the program comes first"
         raise Usage(f"{name}: {ascii(words[0][:40])} is not a program", reason="bad_machine", hint=hint)
     return words
+
+
+def _check_direct(name: str, table: Mapping[str, Any]) -> bool:
+    value = table.get("direct", True)
+    if not isinstance(value, bool) or ("direct" in table and "gateway" not in table):
+        hint = 'write direct = false beside gateway = "..." to have its calls go through the gateway alone'
+        raise Usage(f"{name}: direct is true or false, of a machine behind a gateway", reason="bad_config", hint=hint)
+    return value
 
 
 def _check_gateway(name: str, table: Mapping[str, Any]) -> str:

@@ -452,6 +452,26 @@ class SealedTiming(Value):
     lock_seconds: float = 5.0  # how long another process may take to change keys, or who is trusted
 
 
+class DirectTiming(Value):
+    """The direct path between a client and a host, past the gateway."""
+
+    settle_seconds: float = 1.0  # how long a channel is used before such a path is looked for
+    probe_seconds: float = 0.1
+    """How long a call that went by it may be without an answer before it is asked whether the host is there."""
+    hedge_seconds: float = 0.4  # how long before the call is sent through the gateway too, and the path is suspected
+    suspect_seconds: float = 0.5  # how often a path that is suspected is tried
+    lost_seconds: float = 2.0  # how long it stays suspected before it is given up and made anew
+    connect_seconds: float = 3.0  # how long each step of making it may take
+    handshake_seconds: float = 1.0  # how long a host may take to answer a handshake on it
+    late_seconds: float = 1.0  # how long a client waits for the gateway before it tries the host's own address
+    pause_seconds: float = 1.0  # the pause before it is tried again; doubled by each failure
+    rare_pause_seconds: float = 15.0  # the longest one
+    recent_seconds: float = 120.0  # how long after a path was whole it is tried more often
+    recent_pause_seconds: float = 2.0  # the longest pause then
+    unused_seconds: float = 10.0  # how long it is kept while no channel uses it
+    strange_seconds: float = 5.0  # how long a host bears a connection that has said nothing authentic
+
+
 class Timing(Value):
     """Every duration, by what it is for."""
 
@@ -482,6 +502,7 @@ class Timing(Value):
     fleet: FleetTiming = FleetTiming()
     sealed: SealedTiming = SealedTiming()
     gateway: GatewayTiming = GatewayTiming()
+    direct: DirectTiming = DirectTiming()
 
 
 class Limits(Value):

@@ -19,12 +19,15 @@ def check_writes_and_output(
     taken: Path,
     interrupt: Callable[[], threading.Thread],
     make_control: Callable[[], Control],
+    *,
+    cuts: int = 1,
+    lines: int = LINES,
 ) -> list[str]:
-    """What became of each write, and of those that were repeated under the same id. `taken` is a file on the machine; `interrupt`
-    cuts the way there, and returns a thread that ends when it is whole again. No write is lost or done twice, and no line of
-    the output is missing."""
+    """What became of each write, and of those that were repeated under the same id. `taken` is a file on the machine; `interrupt`,
+    which is called `cuts` times, cuts the way there, and returns a thread that ends when it is whole again. No write is lost or
+    done twice, and no line of the output is missing."""
     far.new(f"{machine}/in", ("sh", "-c", f"cat >{taken}"))
-    script = f"i=0; while [ $i -lt {LINES} ]; do echo line $i; i=$((i + 1)); sleep 0.02; done"
+    script = f"i=0; while [ $i -lt {lines} ]; do echo line $i; i=$((i + 1)); sleep 0.02; done"
     far.new(f"{machine}/out", ("sh", "-c", script))
     followed: list[str] = []
 
@@ -42,24 +45,26 @@ def check_writes_and_output(
         assert follower.is_alive()
         time.sleep(0.01)
     results: list[str] = []
+    healing: list[threading.Thread] = []
     for number in range(WRITES):
-        if number == WRITES // 2:
-            healing = interrupt()
+        if number and number % (WRITES // (cuts + 1)) == 0 and len(healing) < cuts:
+            healing.append(interrupt())
         results.append(_write(far, f"{machine}/in", number))
         deadline = time.monotonic() + PATIENCE
         while results[-1] not in ("done", "dup"):
             assert time.monotonic() < deadline
             results.append(_write(far, f"{machine}/in", number))
-    healing.join()
+    for one in healing:
+        one.join()
     far.keys(f"{machine}/in", ("C-d",))
     far.wait(f"{machine}/in", exit=True, timeout=PATIENCE)
     assert taken.read_text().split("\n") == [*(f"write {number}" for number in range(WRITES)), ""]
     follower.join(PATIENCE)
     assert not follower.is_alive()
-    lines = "".join(followed).split("\n")
-    assert lines[-2:] == [f"line {LINES - 1}", ""]
-    first = int(lines[0].split()[1])
-    assert lines[:-1] == [f"line {number}" for number in range(first, LINES)]
+    found = "".join(followed).split("\n")
+    assert found[-2:] == [f"line {lines - 1}", ""]
+    first = int(found[0].split()[1])
+    assert found[:-1] == [f"line {number}" for number in range(first, lines)]
     return results
 
 

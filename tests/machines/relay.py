@@ -13,8 +13,8 @@ PIECE = 65536
 class Relay:
     """Listens on a port of loopback, and carries each connection to another port."""
 
-    def __init__(self, to: int) -> None:
-        self._to, self._listening = to, socket.create_server(("127.0.0.1", 0))
+    def __init__(self, to: int, listening: socket.socket | None = None) -> None:
+        self._to, self._listening = to, listening or socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listening.getsockname()[1])
         self.cut = threading.Event()
         """While it is set nothing comes through, either way, and no end of a connection."""

@@ -16,6 +16,7 @@ from tmuxctl.errors import Conflict, Denied, NotFound, Timeout, TmuxctlError, Un
 from tmuxctl.gateway import shared, subjects
 from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.credentials import Credentials, read_credentials
+from tmuxctl.gateway.direct.path import DirectPath, UsedChannel
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, UNKNOWN_CHANNEL, parse_refusal, silent_error
 from tmuxctl.machines import MachineEntry
 from tmuxctl.rpc.records import VERSION, Connect, Header, Receive, now
@@ -35,7 +36,8 @@ ATTEMPTS = 3
 
 def connect_to(entry: MachineEntry) -> Connect:
     """What makes the carriers to a machine of machines.toml that has a `gateway`; nothing is reached yet."""
-    return lambda receive, lost: GatewayCarrier(entry, receive, lost)
+    path = DirectPath(entry.name) if entry.direct else None
+    return lambda receive, lost: GatewayCarrier(entry, receive, lost, path=path)
 
 
 def client_credentials_path() -> str:
@@ -148,16 +150,18 @@ class GatewayCarrier:
         lost: Callable[[], None],
         *,
         timing: GatewayTiming = TIMING.gateway,
+        path: DirectPath | None = None,
     ) -> None:
         known, credentials = find_known(entry), read_client_credentials()
         self._machine, self._host, self._own = entry.name, subjects.parse_id(known.host_id), credentials.id
         self._timing, self._known = timing, known
         self._receive, self._lost = receive, lost
-        self._closing = threading.Lock()
+        self._closing, self._telling = threading.Lock(), threading.Lock()
         self._shared = shared.join(credentials, timing, self.connection_class)
         self._connection, self._subject = self._shared.connection, None
+        self._path, self._used = path, None
         try:
-            self._connection.wait_connected(timing.reach_seconds)
+            self._wait_connected()
             self._channel = self._open_channel(KeyFiles().load())
         except BaseException:
             self.close()
@@ -165,17 +169,38 @@ class GatewayCarrier:
         self.connected = now()
         output = shared.ChannelOutput(self._open_record, self._take_later)
         self._subject = self._shared.follow(self._host, self._channel.id.hex(), output)
+        if path is not None:
+            self._used = UsedChannel(self._channel.seal, self._open_direct_record, self._relay)
+            path.attach(self._host, self._used)
 
     def send(self, header: Header, body: bytes) -> None:
         """Send a record; an error where the channel is over, or nearly, and where there is no connection."""
         if self._channel.is_worn:
             raise Unreachable("this channel has had its time", reason="channel_ended", hint="make another handshake")
-        self._connection.publish(subjects.rpc(self._host, self._own), self._channel.seal(header, body))
+        connected = self._connection.connected.is_set()
+        if self._path is None or not self._path.send(header, body, connected=connected):
+            self._relay(header, body)
 
     def close(self) -> None:
         """End the channel, and the connection if no other one needs it."""
         if self._closing.acquire(blocking=False):
+            if self._path is not None:
+                self._path.detach(self._used)
             self._shared.leave(self._subject)
+
+    def _relay(self, header: Header, body: bytes) -> None:
+        """Send a record through the gateway."""
+        self._connection.publish(subjects.rpc(self._host, self._own), self._channel.seal(header, body))
+
+    def _wait_connected(self) -> None:
+        """Wait for the gateway; less long where there is a direct path, or may be one, by which a handshake can go."""
+        if self._path is None:
+            return self._connection.wait_connected(self._timing.reach_seconds)
+        try:
+            self._connection.wait_connected(0.0 if self._path.stands else TIMING.direct.late_seconds)
+        except (Timeout, Unreachable):
+            if not self._path.open(self._host):
+                self._connection.wait_connected(self._timing.reach_seconds)
 
     def _open_channel(self, keys: StaticKeys) -> Channel:
         """A channel with this client's present key. A host that knows only the old one is told the new one first."""
@@ -208,12 +233,10 @@ class GatewayCarrier:
         for _ in range(ATTEMPTS):
             handshake = ClientHandshake(keys, self._known.key, client_id=self._own, host_id=self._host)
             try:
-                reply = self._connection.request(
-                    self._host, handshake.request, self._timing.handshake_seconds, handshake=True
-                )
-                if refusal := parse_refusal(reply.data, self._machine):
+                reply = self._request(handshake.request)
+                if refusal := parse_refusal(reply, self._machine):
                     raise refusal
-                return handshake.read_reply(reply.data)
+                return handshake.read_reply(reply)
             except Timeout:
                 error = silent_error(self._machine)
             except Denied as refused:
@@ -236,6 +259,33 @@ class GatewayCarrier:
                 ) from None
         raise error
 
+    def _request(self, request: bytes) -> bytes:
+        """The reply to a handshake, through the gateway if that is there."""
+        if self._path is not None and self._path.stands and not self._connection.connected.is_set():
+            return self._path.request(self._own, request)
+        found = self._connection.request(self._host, request, self._timing.handshake_seconds, handshake=True)
+        return found.data
+
+    def _open_direct_record(self, data: bytes) -> bool:
+        """Take a record that came by the direct path; False for what is none. Only the host itself says that a channel is over."""
+        try:
+            record = self._channel.open(data)
+        except RecordRefused as error:
+            return error.reason in ("replayed", "too_old")
+        if record.header.get("type") == HOST_KEY:
+            # it tells it again with each record
+            if record.body != self._known.key and self._telling.acquire(blocking=False):
+                threading.Thread(target=self._take_told_key, args=(record.body,), name="host key", daemon=True).start()
+        elif self._path is None or not self._path.heard(record.header, record.body):
+            self._receive(record.header, record.body)
+        return True
+
+    def _take_told_key(self, key: bytes) -> None:
+        try:
+            self._take_host_key(key)
+        finally:
+            self._telling.release()
+
     def _open_record(self, data: bytes) -> bytes | None:
         """Give what a message has to the calls that wait; a new key, and that the channel is over, are left to `_take_later`."""
         if data == UNKNOWN_CHANNEL:
@@ -246,7 +296,8 @@ class GatewayCarrier:
             return None
         if record.header.get("type") == HOST_KEY:
             return record.body
-        self._receive(record.header, record.body)
+        if self._path is None or not self._path.heard(record.header, record.body):
+            self._receive(record.header, record.body)
         return None
 
     def _take_later(self, key: bytes) -> None:

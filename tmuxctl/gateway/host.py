@@ -21,7 +21,19 @@ from tmuxctl.access import CallerAccess, Note, ServiceAccess
 from tmuxctl.errors import Denied, TmuxctlError, Usage
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import CarriedMessage, Connection, Subscription
-from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, PAIRING, UNKNOWN_CHANNEL, pack_refusal
+from tmuxctl.gateway.direct import host_end
+from tmuxctl.gateway.direct.links import RECORD, Link
+from tmuxctl.gateway.messages import (
+    ABOUT,
+    CLIENT_KEY,
+    DIRECT_ANSWER,
+    DIRECT_OFFER,
+    DIRECT_PROBE,
+    HOST_KEY,
+    PAIRING,
+    UNKNOWN_CHANNEL,
+    pack_refusal,
+)
 from tmuxctl.rpc.records import VERSION, Header, Send, now
 from tmuxctl.rpc.responder import Responder
 from tmuxctl.rpc.result_room import ResultRoom
@@ -131,7 +143,8 @@ class _ClientAccess:
 
 class GatewayHost:
     """Carries out the operations of `control` for the clients in `authorized_clients`, until it is closed. `credentials` are those
-    of a host. `write_down` is told of each call that changed something, or was denied. `refused` counts what was dropped, by its
+    of a host. `write_down` is told of each call that changed something, or was denied. `direct` says whether clients may take a
+    direct path: `on`, `off`, or HOST:PORT to listen there too (Failed `not_listening`). `refused` counts what was dropped, by its
     reason."""
 
     connection_class: type[Connection] = Connection
@@ -142,6 +155,7 @@ class GatewayHost:
         credentials: Credentials,
         *,
         write_down: Note | None = None,
+        direct: str = host_end.ON,
         limits: HostLimits = LIMITS,
         timing: GatewayTiming = TIMING.gateway,
         clock: Callable[[], float] = now,
@@ -165,7 +179,8 @@ class GatewayHost:
         self._result_room = ResultRoom()
         self._rate, self._unknown_rate = self._new_rate(limits.handshakes), self._new_rate(limits.unknown)
         self._rates: OrderedDict[str, RateLimit] = OrderedDict()
-        self._lock = threading.Lock()
+        self._lock, self._handshaking = threading.Lock(), threading.Lock()
+        self.direct = None if direct == host_end.OFF else self._open_direct(direct)
         self.connection = self.connection_class(credentials, timing)
         handshakes = self.connection.subscribe(subjects.handshake(self._own, subjects.ANY))
         self._start_to_follow("handshakes", handshakes, self._take_handshake)
@@ -186,7 +201,15 @@ class GatewayHost:
             self._channels.clear()
         for responder in responders:
             responder.close()
+        if self.direct is not None:
+            self.direct.close()
         self.connection.close()
+
+    def _open_direct(self, setting: str) -> host_end.DirectEnd:
+        address = None if setting == host_end.ON else setting
+        return host_end.DirectEnd(
+            self._open_direct_record, self._take_record, self._shake_hands_directly, address=address
+        )
 
     def _start_to_follow(self, name: str, messages: Subscription[T], take: Callable[[T], None]) -> None:
         threading.Thread(target=self._follow, args=(messages, take), name=f"gateway {name}", daemon=True).start()
@@ -232,21 +255,33 @@ class GatewayHost:
         if not self._may_try(client):
             self.refused["too_many"] += 1
             return
-        self._read_keys()
         try:
-            accepted = self._handshake.answer(message.data, client)
+            reply = self._answer_handshake(message.data, client)
         except TmuxctlError as error:
-            reply = pack_refusal(error)
-            if reply is not None:
-                self.connection.respond(message, reply)
+            refusal = pack_refusal(error)
+            if refusal is not None:
+                self.connection.respond(message, refusal)
             raise
+        self.connection.respond(message, reply)
+
+    def _answer_handshake(self, request: bytes, client: str) -> bytes:
+        """The reply to a request; its channel can be used from now on."""
+        with self._handshaking:
+            self._read_keys()
+            accepted = self._handshake.answer(request, client)
         now = self._clock()
         with self._lock:
             self._drop_channels(accepted.client_key, now)
             self._channels[accepted.channel.id] = _OpenChannel(
                 accepted.channel, client, accepted.client_key, now, accepted.host_key
             )
-        self.connection.respond(message, accepted.reply)
+        return accepted.reply
+
+    def _shake_hands_directly(self, sender: str, client: str, request: bytes) -> bytes:
+        """The reply to a request that came past the gateway from this address, which says that it is of this client."""
+        if not subjects.is_id(client) or not self._may_try(sender):
+            raise Denied("too many handshakes, or of no client", reason="too_many", hint="try again later")
+        return self._answer_handshake(request, client)
 
     def _read_keys(self) -> None:
         """Take this host's keys anew where they were changed: by `tmuxctl gateway rotate-key`, as by hand."""
@@ -258,11 +293,12 @@ class GatewayHost:
 
     def _may_try(self, client: str) -> bool:
         """Whether this client, and all of them together, may make a handshake now."""
-        rate = self._rates.pop(client, None) or self._new_rate(self._limits.client_handshakes)
-        self._rates[client] = rate
-        while len(self._rates) > self._limits.counted_clients:
-            self._rates.popitem(last=False)
-        return rate.take() and self._rate.take()
+        with self._lock:
+            rate = self._rates.pop(client, None) or self._new_rate(self._limits.client_handshakes)
+            self._rates[client] = rate
+            while len(self._rates) > self._limits.counted_clients:
+                self._rates.popitem(last=False)
+            return rate.take() and self._rate.take()
 
     def _new_rate(self, per_second: float) -> RateLimit:
         return RateLimit(per_second, self._limits.burst_seconds, self._clock)
@@ -294,8 +330,33 @@ class GatewayHost:
             if self._unknown_rate.take():
                 self.connection.publish(output, UNKNOWN_CHANNEL)
             return None
+
+        def send(header: Header, body: bytes) -> None:
+            self.connection.publish(output, found.channel.seal(header, body))
+
+        return self._begin_record(found, message.data, send)
+
+    def _open_direct_record(self, link: Link, data: bytes) -> tuple[bytes, _TakenRecord | None]:
+        """As `_open_record`, of a record that came by a direct path. What answers it goes back by that, or through the gateway
+        where that is no use any more."""
+        with self._lock:
+            found = self._channels.get(data[1 : 1 + ID_BYTES])
+        if found is None:
+            # the client finds through the gateway, or by another handshake, that there is no such channel
+            raise Denied("a record of no channel", reason="unknown_channel", hint="make another handshake")
+        output = subjects.output(self._own, found.client, found.channel.id.hex())
+
+        def send(header: Header, body: bytes) -> None:
+            sealed = found.channel.seal(header, body)
+            if not link.send(RECORD + sealed):
+                self.connection.publish(output, sealed)
+
+        return found.key, self._begin_record(found, data, send)
+
+    def _begin_record(self, found: _OpenChannel, data: bytes, send: Send) -> _TakenRecord | None:
+        channel_id = found.channel.id
         try:
-            record = found.channel.open(message.data)
+            record = found.channel.open(data)
         except Denied as error:
             if error.reason == "channel_ended":
                 with self._lock:
@@ -304,10 +365,6 @@ class GatewayHost:
         with self._lock:
             if channel_id in self._channels:
                 self._channels.move_to_end(channel_id)
-
-        def send(header: Header, body: bytes) -> None:
-            self.connection.publish(output, found.channel.seal(header, body))
-
         if self._keys.old is None:
             responder = self._find_responder(found.key)
             if responder.is_new(record.header, found.began):
@@ -325,8 +382,21 @@ class GatewayHost:
             send({"v": VERSION, "type": CLIENT_KEY}, b"")
         elif kind == ABOUT:
             send(self._tell_about(found.key), b"")
+        elif kind == DIRECT_PROBE:
+            send({"v": VERSION, "type": DIRECT_PROBE, "number": record.header.get("number")}, b"")
+        elif kind == DIRECT_OFFER:
+            self._take_offer(found.key, record, send)
         else:
             self._find_responder(found.key).receive(record.header, record.body, send, connected=found.began)
+
+    def _take_offer(self, key: bytes, record: OpenedRecord, send: Send) -> None:
+        """Answer a client that asks for a direct path. Denied `unpaired` if it is not authorized any more."""
+        if self._clients.find_key(key) is None:
+            raise _unpaired_error()
+        if self.direct is None:
+            return
+        told = {"v": VERSION, "type": DIRECT_ANSWER, "number": record.header.get("number")}
+        self.direct.take_offer(key, record.body, lambda found, body: send({**told, "addresses": found}, body))
 
     def _tell_key(self, found: _OpenChannel, send: Send) -> None:
         """Tell a client this host's new key, with each record of it, as that may get lost: until it opens a channel with it."""

@@ -27,6 +27,17 @@ host knows it by the new one alone now."""
 HOST_KEY = "host_key"
 """Type of a record by which a host tells its new static key, the body, in a channel that was opened with its old one."""
 
+DIRECT_OFFER = "direct_offer"
+"""Type of a record by which a client asks for a direct path: `number`, and its description for WebRTC as the body, or nothing."""
+
+DIRECT_ANSWER = "direct_answer"
+"""Type of the answer to it: the same `number`, `addresses` at which the host listens itself, and its own description as the
+body, or nothing where it has none."""
+
+DIRECT_PROBE = "direct_probe"
+"""Type of a record by which a client asks whether a direct path is whole, and of the answer, with the same `number`; the answer
+takes the way of the question. An end that does not know these three types drops them."""
+
 REASONS = ("unpaired", "clock", "handshake")
 """Why a host refuses a handshake, as far as it says so."""
 

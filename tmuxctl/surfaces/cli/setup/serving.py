@@ -156,6 +156,11 @@ class ServeOperations(CommandLineOperations):
             "connect to a gateway with these credentials of a host, and serve paired clients through it too (default: "
             "serve.gateway); none: connect to no gateway",
         ] = None,
+        direct: Annotated[
+            str | None,
+            "whether paired clients may reach this machine past the gateway: on, off, or HOST:PORT to listen there too "
+            "(default: serve.direct)",
+        ] = None,
         log: Annotated[bool, "write a line of JSON to standard error for each request"] = False,
     ) -> None:
         """Serve the sessions over HTTP, until it is interrupted. No session ends with it.
@@ -203,15 +208,15 @@ class ServeOperations(CommandLineOperations):
         beside = {}
         gateway = gateway or config.load().serve_gateway
         if gateway not in (None, "none"):
-            member = self._gateway_host(gateway)
+            member = self._gateway_host(gateway, config.load({"serve.direct": direct}).serve_direct)
             options, beside = changed(options, parts=(*options.parts, member.listen)), {"beside": member.connect}
         _collect_garbage_as_it_comes()
         with _serving_commands():
             return server.serve(options, self._tell_started, **beside)
 
-    def _gateway_host(self, path: str) -> _GatewayHost:
+    def _gateway_host(self, path: str, direct: str) -> _GatewayHost:
         """What connects to a gateway with the credentials in this file."""
-        return _GatewayHost(path, read_host_credentials(path))
+        return _GatewayHost(path, read_host_credentials(path), direct)
 
     def _tell_started(self, addresses: list[str]) -> None:
         """Say where it listens: on standard output, as what else it says is for people; and to a service manager that waits."""
@@ -310,8 +315,8 @@ class ServeOperations(CommandLineOperations):
 class _GatewayHost:
     """This server as a host of a gateway, with the credentials in a file."""
 
-    def __init__(self, path: str, credentials: Credentials) -> None:
-        self._path, self._credentials = path, credentials
+    def __init__(self, path: str, credentials: Credentials, direct: str) -> None:
+        self._path, self._credentials, self._direct = path, credentials, direct
         self._recorder: EventRecorder | None = None
         self._audit: AuditLog | None = None
 
@@ -322,7 +327,7 @@ class _GatewayHost:
         host, carrier, recording = (load_gateway(name) for name in ("host", "carrier", "events.recording"))
         with (
             carrier.only_user(self._path),
-            host.GatewayHost(control, self._credentials, write_down=self._write_down) as made,
+            host.GatewayHost(control, self._credentials, write_down=self._write_down, direct=self._direct) as made,
             closing(recording.EventRecorder(made.connection)) as self._recorder,
         ):
             try:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tmuxctl import __version__
+from tmuxctl.control.machines.ways import find_path
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.gateway.carrier import HostAbout, ask_about, client_credentials_path, find_known, read_client_credentials
 from tmuxctl.gateway.server.checks import examine_credentials
@@ -39,6 +40,7 @@ def test_ways(entry: MachineEntry, test_shell: Callable[[], MachineTested] | Non
             seconds = about.seconds if seconds is None else seconds
         except TmuxctlError as error:
             checks.append(_failed("host", error))
+    checks.append(_describe_path(entry))
     return MachineTested(
         machine=entry.name,
         ok=all(one.ok is not False for one in checks),
@@ -61,6 +63,16 @@ def _describe(key: str, about: HostAbout) -> list[Check]:
         Check("rights", True, f"{rights} on sessions {sessions}, as {about.name}"),
         Check("release", is_same or None, f"tmuxctl {about.release}", other),
     ]
+
+
+def _describe_path(entry: MachineEntry) -> Check:
+    """Whether a process of this user reaches the machine past the gateway now."""
+    if not entry.direct:
+        return Check("path", True, "relay: machines.toml forbids a direct one")
+    link = find_path(entry.name)
+    if link is None:
+        return Check("path", True, "relay: no process reaches it past the gateway now")
+    return Check("path", True, f"direct: over {'TCP' if link == 'tcp' else 'WebRTC'}")
 
 
 def _failed(name: str, error: TmuxctlError) -> Check:
