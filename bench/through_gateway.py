@@ -19,6 +19,7 @@ from place import Place, Row
 from tmuxctl.control import Control
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.credentials import Credentials, read_credentials
+from tmuxctl.gateway.nats_client import login_options
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -135,7 +136,7 @@ async def _connect(credentials: Credentials) -> Client:
         credentials.urls[0],
         tls=credentials.tls_context(),
         tls_handshake_first=True,
-        nkeys_seed_str=credentials.seed,
+        **login_options(credentials.seed, credentials.jwt),
     )
     return client
 

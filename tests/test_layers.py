@@ -229,7 +229,6 @@ PARSED_ELSEWHERE = {
 """Functions and modules that parse JSON themselves, and why they may; all others use `untrusted.parse_json`."""
 
 ENDLESS = {
-    "tmuxctl.gateway.server.running.prepare_stream": "waited for with a deadline",
     "tmuxctl.contract._start_child": "each line of it is waited for with a deadline",
     "tmuxctl.extensions.run_program": "communicates with a deadline",
     "tmuxctl.surfaces.cli.setup.serving.start_command_server": "a server, which ends with this process",

@@ -1052,12 +1052,13 @@ class TokenRevoked(Value):
 
 
 class GatewayMember(Value):
-    """A host or client of the gateway: its id, its role, the operator's label for it, and since when."""
+    """A host or client of the gateway: its id, its role, the operator's label for it, since when, and its tenant."""
 
     id: str
     role: GatewayRole
     label: str | None
     created: str
+    tenant: str
 
 
 class GatewayMembers(Value):
@@ -1066,9 +1067,25 @@ class GatewayMembers(Value):
     members: tuple[GatewayMember, ...]
 
 
+class GatewayTenant(Value):
+    """A tenant that was added, and whether a server that runs knows it (False: it will when it starts)."""
+
+    name: str
+    loaded: bool
+
+
+class GatewayLeaf(Value):
+    """A leaf node: its name, its tenant, and the file with which it is started (None: it is `text`)."""
+
+    name: str
+    tenant: str
+    file: str | None
+    text: str | None = None
+
+
 class GatewayKey(Value):
     """A host or client that was given a key: its id, its role, the file of its credentials (None: they are `text`), and whether a
-    server that runs knows it (False: it will when it starts)."""
+    server that runs knows that an earlier key ended (False: it will when it starts)."""
 
     id: str
     role: GatewayRole
@@ -1182,18 +1199,45 @@ class GatewayConnection(Value):
     pending_bytes: int
 
 
-class GatewayEvents(Value):
-    """The stream of events: how many it has, their bytes, and the numbers of the first and the last."""
+class GatewayReplica(Value):
+    """A copy of a tenant's events on a node: how many changes it has not stored yet, whether it has all that it was told, and
+    whether the node is away."""
 
+    node: str
+    lag: int
+    current: bool
+    away: bool
+
+
+class GatewayEvents(Value):
+    """The stream of a tenant's events: how many it has, their bytes, the numbers of the first and the last; in a cluster the node
+    that decides their order (None: none is elected now), and the copies on other nodes."""
+
+    tenant: str
     events: int
     bytes: int
     first: int
     last: int
+    leader: str | None = None
+    replicas: tuple[GatewayReplica, ...] = ()
+
+
+class GatewayNode(Value):
+    """A node of the gateway's cluster: whether it answers, and then since when it runs, its version, how many are connected to
+    it, its memory in bytes, and whether it leads the others."""
+
+    name: str
+    away: bool
+    since: str | None = None
+    version: str | None = None
+    connections: int | None = None
+    memory_bytes: int | None = None
+    leads: bool = False
 
 
 class GatewayStatus(Value):
-    """What the gateway's server tells of itself: its process, version, and start, how others reach it, its memory in bytes, its
-    connections and its stream."""
+    """What the gateway's server tells of itself: its process, version, and start, how others reach it, its memory in bytes, the
+    connections to it and the streams of its tenants. In a cluster also its nodes; another machine than the first one asks none."""
 
     process: int
     version: str
@@ -1201,4 +1245,5 @@ class GatewayStatus(Value):
     urls: tuple[str, ...]
     memory_bytes: int
     connections: tuple[GatewayConnection, ...]
-    stream: GatewayEvents | None
+    streams: tuple[GatewayEvents, ...]
+    nodes: tuple[GatewayNode, ...] = ()

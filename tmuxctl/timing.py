@@ -417,9 +417,13 @@ class GatewayTiming(Value):
     handshake_seconds: float = 3.0  # how long a host may take to answer a handshake, which is tried three times
     pairing_seconds: float = 15.0  # the same for a message of a pairing
     unconfirmed_seconds: float = 30.0  # how long a host keeps a channel whose client has sent nothing through it
-    reload_seconds: float = 5.0  # how long the server may take to read its configuration again
-    reload_pause_seconds: float = 0.05  # how often it is looked whether it has
-    prepare_seconds: float = 60.0  # how long a server may take to open its store and end again
+    accounts_seconds: int = 10  # how often a server asks another one whether it knows newer claims of accounts
+    administrator_seconds: int = (
+        300  # how long a key holds with which the gateway's first machine asks and tells the servers
+    )
+    prepare_seconds: float = 10.0  # how long a server may take for one step of making its stream
+    prepare_pause_seconds: float = 0.3  # the pause before it is tried again; doubled by each failure, up to the next
+    prepare_rare_pause_seconds: float = 5.0
     probe_seconds: float = 3.0  # how long a question to the monitoring port, or a check, may take
     sync_seconds: int = 5  # how often the store is synced to the disk
     certificate_days: int = 397  # how long the server's certificate is valid

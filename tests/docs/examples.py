@@ -118,6 +118,9 @@ until tmuxctl gateway status >/dev/null 2>&1; do sleep 0.1; done
 """
 """A gateway that runs, and is reached on this machine alone."""
 
+WITH_LEAVES = GATEWAY.replace("range(3)", "range(4)").replace(" >gateway.log", " --leaf-port $4 >gateway.log")
+"""The same, with a port for leaf nodes."""
+
 STOPPED = f"{GATEWAY}kill $!\nwait $! || :\n"
 """A gateway that ran, and will be again what it was."""
 
@@ -179,6 +182,9 @@ BEFORE: Mapping[str, str] = {
     "gateway pair ci --credentials host.json --right read --only 'build-*'": HOST,
     "machine pair thathost k5wq7hl2mzt3ybvn <code.txt": PAIRING,
     **dict.fromkeys(("gateway up", "gateway up --name gateway.example.org"), STOPPED),
+    "gateway add-leaf gateway.site.example.org": WITH_LEAVES,
+    "gateway add-leaf 10.0.8.2 --tenant lab --out leaf.json": f"{WITH_LEAVES}tmuxctl gateway add-tenant lab\n",
+    "gateway add-tenant lab": GATEWAY,
     **dict.fromkeys(
         (
             "gateway add-host",

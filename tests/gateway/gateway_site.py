@@ -91,13 +91,11 @@ class GatewaySite:
         try:
             # the monitoring port answers before the others are open
             healthy = ask_server(self.files.read_settings().monitor_port, "/healthz").get("status") == "ok"
-            return healthy and status.look(self.files).process == self.process.pid
+            found = status.look(self.files)
+            # the stream is made once the server answers
+            return healthy and found.process == self.process.pid and bool(found.streams)
         except TmuxctlError:
             return False
-
-    def loaded_at(self) -> object:
-        """When the server last read its configuration."""
-        return ask_server(self.files.read_settings().monitor_port, "/varz")["config_load_time"]
 
     def count_connections(self) -> int:
         """How many hosts and clients are connected."""

@@ -8,11 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
-from gateway.gateway_site import GatewaySite, until
+from gateway.gateway_site import until
 
 from tmuxctl.gateway.carrier import client_credentials_path
-from tmuxctl.gateway.credentials import write_credentials
+from tmuxctl.gateway.credentials import Credentials, write_credentials
 from tmuxctl.sealed.trust import KnownMachines
 
 TMUXCTL = (sys.executable, "-m", "tmuxctl")
@@ -31,10 +32,17 @@ def environment_of(home: Path) -> dict[str, str]:
     }
 
 
+class MemberSource(Protocol):
+    """Where hosts and clients are added."""
+
+    def add(self, role: str, *words: str) -> Credentials:
+        """A new host or client."""
+
+
 class JoinedHost:
     """A host: its home, its id at the gateway, and the process that serves."""
 
-    def __init__(self, site: GatewaySite, home: Path) -> None:
+    def __init__(self, site: MemberSource, home: Path) -> None:
         self.home = home
         self.environment = environment_of(home)
         credentials = site.add("host", "--out", str(home / "host.json"))
@@ -128,7 +136,7 @@ def command(*words: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, input=given, capture_output=True, text=True, timeout=90, check=False)
 
 
-def become_client(site: GatewaySite) -> str:
+def become_client(site: MemberSource) -> str:
     """Put a new client's credentials where its commands look for them; its id."""
     path = Path(client_credentials_path())
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -83,18 +83,19 @@ def test_a_request_is_answered(pair: Pair):
 
 
 def test_what_came_is_handled_before_the_last_user_of_a_connection_has_left(pair: Pair):
-    handled = []
+    handled, came = [], threading.Event()
 
     def handle(data: bytes) -> None:
         time.sleep(0.3)
         handled.append(data)
 
+    def take(data: bytes) -> bytes:
+        came.set()
+        return data
+
     used = shared.join(pair.client.credentials, TIMING.gateway, Connection)
     used.connection.wait_connected(5)
-    came = threading.Event()
-    subject = used.follow(
-        pair.host.credentials.id, "c" * 16, shared.ChannelOutput(lambda data: came.set() or data, handle)
-    )
+    subject = used.follow(pair.host.credentials.id, "c" * 16, shared.ChannelOutput(take, handle))
     pair.host.publish(subject, b"a new key")
     assert came.wait(5)
     used.leave(subject)

@@ -12,8 +12,8 @@ import pytest
 
 from tmuxctl.errors import Conflict, Denied, NotFound, TmuxctlError, Usage
 from tmuxctl.gateway.credentials import parse_credentials, read_credentials, write_credentials
-from tmuxctl.gateway.server.certificates import make_certificates
-from tmuxctl.gateway.server.members import Members
+from tmuxctl.gateway.server.authority.certificates import make_certificates
+from tmuxctl.gateway.server.authority.members import Members
 from tmuxctl.gateway.server.settings import GatewayFiles, make_settings
 from tmuxctl.gateway.subjects import make_id, may_reply
 from tmuxctl.vocabulary import GatewayRole
@@ -31,7 +31,9 @@ def files(place: Path) -> GatewayFiles:
 @pytest.fixture
 def good(files: GatewayFiles) -> dict[str, Any]:
     with files.locked():
-        return Members(files).add(GatewayRole.HOST, None).to_json()
+        members = Members(files)
+        members.accounts.make()
+        return members.add(GatewayRole.HOST, None).to_json()
 
 
 def test_what_is_printed_is_what_is_read(good: dict[str, Any], place: Path):

@@ -16,7 +16,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import nkeys
 import pytest
 from conftest import list_pids, sweep
 from gateway import rough_connection
@@ -32,6 +31,8 @@ from tmuxctl.gateway.credentials import Credentials
 from tmuxctl.gateway.host import GatewayHost, HostLimits, RateLimit
 from tmuxctl.gateway.messages import ABOUT, PAIRING
 from tmuxctl.gateway.pairing import let_client_in
+from tmuxctl.gateway.server.authority import claims
+from tmuxctl.gateway.server.authority.accounts import Accounts
 from tmuxctl.machines import MachineEntry
 from tmuxctl.rpc.records import Header, RemoteCall, pack_call
 from tmuxctl.sealed import pairing
@@ -302,18 +303,9 @@ def test_credentials_of_the_other_role_are_refused(host: JoinedHost) -> None:
 
 def add_spy(gateway: GatewaySite) -> Credentials:
     """A user of the gateway who may do everything, as the operator can make one."""
-    seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
-    (path,) = (one for one in Path(gateway.files.folder).iterdir() if one.name.endswith(".conf"))
-    config = json.loads(path.read_text())
-    (account,) = (one for one in config["accounts"].values() if len(one.get("users", ())) > 1)
-    account["users"].append({"nkey": nkeys.from_seed(seed).public_key.decode()})
-    path.write_text(json.dumps(config))
-    assert gateway.process
-    before = gateway.loaded_at()
-    gateway.process.send_signal(signal.SIGHUP)
-    until(lambda: gateway.loaded_at() != before, "the server does not read its configuration again")
-    made = read_client_credentials()
-    return changed(made, id="a" * 16, seed=seed.decode())
+    (tenant,) = Accounts(gateway.files).tenants
+    key = claims.sign_account_user(tenant.account, "spy", (">",), (">",))
+    return changed(read_client_credentials(), id="a" * 16, seed=key.seed, jwt=key.claims)
 
 
 def test_the_operator_sees_no_word_of_it(thathost: JoinedHost, gateway: GatewaySite) -> None:

@@ -19,11 +19,11 @@ class ThreeNetworks:
         self.namespaces = {name: f"tc-{name}-{os.getpid():x}" for name in NAMES}
         try:
             for namespace in self.namespaces.values():
-                _ip("netns", "add", namespace)
-                _ip("-n", namespace, "link", "set", "lo", "up")
+                ip("netns", "add", namespace)
+                ip("-n", namespace, "link", "set", "lo", "up")
             for name, addresses in ADDRESSES.items():
                 ends = ((self.namespaces["gateway"], name), (self.namespaces[name], "out"))
-                _ip(
+                ip(
                     "-n",
                     ends[0][0],
                     "link",
@@ -38,10 +38,10 @@ class ThreeNetworks:
                     ends[1][0],
                 )
                 for (namespace, device), address in zip(ends, addresses, strict=True):
-                    _ip("-n", namespace, "addr", "add", f"{address}/30", "dev", device)
-                    _ip("-n", namespace, "link", "set", device, "up")
+                    ip("-n", namespace, "addr", "add", f"{address}/30", "dev", device)
+                    ip("-n", namespace, "link", "set", device, "up")
                 # the gateway forwards nothing
-                _ip("-n", self.namespaces[name], "route", "add", "default", "via", addresses[0])
+                ip("-n", self.namespaces[name], "route", "add", "default", "via", addresses[0])
         except BaseException:
             self.close()
             raise
@@ -56,7 +56,8 @@ class ThreeNetworks:
             subprocess.run(["ip", "netns", "del", namespace], capture_output=True, check=False)
 
 
-def _ip(*words: str) -> None:
+def ip(*words: str) -> None:
+    """Run `ip` with these words; OSError where it fails."""
     program = shutil.which("ip") or "/sbin/ip"
     done = subprocess.run([program, *words], capture_output=True, text=True, check=False)
     if done.returncode:

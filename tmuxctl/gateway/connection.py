@@ -549,7 +549,8 @@ class Connection:
         await client.open(
             url,
             self._context,
-            nkeys_seed_str=self.credentials.seed,
+            self.credentials.seed,
+            self.credentials.jwt,
             connect_timeout=self._timing.connect_seconds,
             ping_interval=self._timing.ping_seconds,
             max_outstanding_pings=2,

@@ -24,6 +24,7 @@ MOST_URLS = 8
 
 _URL = re.compile(r"tls://(\[[0-9a-f:.]{2,45}\]|[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?):([1-9][0-9]{0,4})")
 _SEED = re.compile(r"SU[A-Z2-7]{56}")
+_CLAIMS = re.compile(r"(?:[A-Za-z0-9_-]{1,4096}\.){2}[A-Za-z0-9_-]{86}")
 _SHAPE: Mapping[str, Any] = {
     "kind!": str,
     "id!": str,
@@ -31,18 +32,21 @@ _SHAPE: Mapping[str, Any] = {
     "urls!": [str],
     "ca!": (str, type(None)),
     "seed!": str,
+    "jwt!": str,
 }
 
 
 class Credentials(Value):
     """What a host or client needs: its id and role, the addresses as tls://HOST:PORT, the certificate of the authority that
-    signed the gateway's (PEM; None: one that this machine trusts anyway), and the seed of its nkey (a secret)."""
+    signed the gateway's (PEM; None: one that this machine trusts anyway), the seed of its nkey (a secret), and what the gateway
+    signed of that key (a JSON Web Token)."""
 
     id: str
     role: GatewayRole
     urls: tuple[str, ...]
     ca: str | None
     seed: str
+    jwt: str
 
     def __repr__(self) -> str:
         return f"Credentials(id={self.id!r}, role={self.role.value!r}, urls={self.urls!r})"
@@ -57,6 +61,7 @@ class Credentials(Value):
             "urls": list(self.urls),
             "ca": self.ca,
             "seed": self.seed,
+            "jwt": self.jwt,
         }
 
     def to_text(self) -> str:
@@ -90,7 +95,9 @@ def parse_credentials(data: bytes | str, where: str) -> Credentials:
             raise ValueError(f"urls are 1 to {MOST_URLS} of tls://HOST:PORT")
         if not _SEED.fullmatch(value["seed"]):
             raise ValueError("the seed is that of no user")
-        found = Credentials(value["id"], role, urls, value["ca"], value["seed"])
+        if not _CLAIMS.fullmatch(value["jwt"]):
+            raise ValueError("jwt is not what a gateway signed")
+        found = Credentials(value["id"], role, urls, value["ca"], value["seed"], value["jwt"])
         if found.ca is not None:
             _check_authority(found)
     except ValueError as error:

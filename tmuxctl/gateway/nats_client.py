@@ -8,11 +8,13 @@ word that takes asyncio's 30 s, in which nothing is reached again (measured: 39 
 from __future__ import annotations
 
 import asyncio
+import base64
 import ssl
 from collections.abc import Callable
 from typing import Any
 from urllib.parse import ParseResult
 
+import nkeys
 from nats.aio.client import DEFAULT_BUFFER_SIZE, Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -24,18 +26,26 @@ from nats.protocol.parser import AWAITING_MSG_PAYLOAD, Parser
 Take = Callable[[Msg], None]
 
 
+def login_options(seed: str, jwt: str) -> dict[str, Any]:
+    """What `connect` of nats-py is given to prove the key of a seed, of which `jwt` is what a gateway signed."""
+    key = nkeys.from_seed(seed.encode())
+    return {"user_jwt_cb": jwt.encode, "signature_cb": lambda nonce: base64.b64encode(key.sign(nonce.encode()))}
+
+
 class AbortingTransport(TcpTransport):
     """A connection with TLS from its first byte, whose `close` drops it with what was not sent yet: whoever closes in order
     waits for `confirm` before."""
 
-    def __init__(self, context: ssl.SSLContext) -> None:
+    def __init__(self, context: ssl.SSLContext, server_name: str | None = None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.aborted = False
-        self._context = context
+        self._context, self._server_name = context, server_name
 
     async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
         """Open the connection. Raises OSError and asyncio.TimeoutError."""
-        opening = asyncio.open_connection(uri.hostname, uri.port, limit=buffer_size, ssl=self._context)
+        opening = asyncio.open_connection(
+            uri.hostname, uri.port, limit=buffer_size, ssl=self._context, server_hostname=self._server_name
+        )
         self._io_reader, self._io_writer = await asyncio.wait_for(opening, connect_timeout)
 
     async def connect_tls(self, *_what: Any, **_more: Any) -> None:
@@ -97,20 +107,24 @@ class GatewayClient(Client):
 
     _carrying: TcpTransport
 
-    def __init__(self) -> None:
+    def __init__(self, server_name: str | None = None) -> None:
+        """`server_name`: whose certificate it has to be, if not that of the address."""
         super().__init__()
+        self.server_name = server_name
         self._ps = BoundedParser(self)
         self._takers: dict[int, Take] = {}
         """What takes the messages of a subscription, by its number."""
 
     def make_transport(self, context: ssl.SSLContext) -> TcpTransport:
         """What carries the bytes."""
-        return AbortingTransport(context)
+        return AbortingTransport(context, self.server_name)
 
-    async def open(self, url: str, context: ssl.SSLContext, **options: Any) -> None:
-        """Connect to tls://HOST:PORT, TLS before all else: a server that speaks first could say that it wants none. Raises
-        OSError, nats.errors.Error, asyncio.TimeoutError, and anything where the server says of itself what makes no sense."""
+    async def open(self, url: str, context: ssl.SSLContext, seed: str, jwt: str, **options: Any) -> None:
+        """Connect to tls://HOST:PORT, TLS before all else: a server that speaks first could say that it wants none. The server is
+        shown what was signed of the key with this seed. Raises OSError, nats.errors.Error, asyncio.TimeoutError, and anything where
+        the server says of itself what makes no sense."""
         self._transport = self._carrying = self.make_transport(context)
+        options |= login_options(seed, jwt)
         await self.connect(
             servers=[url], tls=context, tls_handshake_first=True, allow_reconnect=False, dont_randomize=True, **options
         )

@@ -53,7 +53,79 @@ class SpooledEvent(NamedTuple):
     lost: int = 0
 
 
-class Spool:
+class SpoolFiles:
+    """The files of a spool as they are, whichever process has it. `name` is 16 hex digits, those of a spool that is made later are
+    greater; `life` counts how often it was opened, `confirmed` is the number up to which all is confirmed, `newest` that of the
+    event that was appended last, 0 before the first. Failed and Denied `bad_spool` for what no spool has."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.name, self.confirmed, self.life = self._read_confirmed()
+        self._sizes = self._read_sizes()
+        self._newest = self._find_newest()
+
+    @property
+    def newest(self) -> int:
+        """The number of the event that was appended last; 0 before the first."""
+        return self._newest
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self.folder, name)
+
+    def _segment(self, start: int) -> str:
+        return self._path(f"{start:020d}.events")
+
+    def _read_confirmed(self) -> tuple[str, int, int]:
+        """Its name, the number up to which all is confirmed, and how often it was opened."""
+        path = self._path("confirmed.json")
+        try:
+            found = parse_record(read_file(path, 4097), path, limit=4096)
+        except FileNotFoundError:
+            return f"{int(time.time() * 1000):012x}{secrets.token_hex(2)}", 0, 0
+        except (OSError, ValueError):
+            found = {}
+        name, number, life = str(found.get("name")), found.get("confirmed"), found.get("life")
+        whole = type(number) is int and type(life) is int and number >= 0 and 0 <= life < MOST_LIVES
+        if not re.fullmatch(r"[0-9a-f]{16}", name) or not whole:
+            hint = f"move the folder away, and with it events that were not published: {self.folder}"
+            raise Failed(f"{path} was changed", reason="bad_spool", hint=hint)
+        return name, int(number or 0), int(life or 0)
+
+    def _read_sizes(self) -> dict[int, int]:
+        """The bytes of each segment, by its first number."""
+        found = {}
+        for name in os.listdir(self.folder):
+            if segment := _SEGMENT.match(name):
+                about = os.lstat(self._path(name))
+                if not stat.S_ISREG(about.st_mode):
+                    raise Denied(f"{self._path(name)} is no regular file", reason="bad_spool", hint="remove it")
+                found[int(segment[1])] = about.st_size
+        return found
+
+    def _find_newest(self) -> int:
+        """The number of the last event; what a process that was killed had not written to its end is not counted. The next
+        segment begins behind it, so nothing is ever appended to such a part."""
+        newest = self.confirmed
+        for start in sorted(self._sizes):
+            newest = max([newest, start - 1, *(one.number for one in self._read(start))])
+        return newest
+
+    def _read(self, start: int) -> Iterator[SpooledEvent]:
+        """The events of a segment, up to the first that is damaged."""
+        with suppress(FileNotFoundError), os.fdopen(open_file(self._segment(start)), "rb") as file:
+            expected = start
+            while len(head := file.read(_HEAD.size)) == _HEAD.size:
+                length, crc, number = _HEAD.unpack(head)
+                if length > EVENT_BYTES or number != expected:
+                    return
+                data = file.read(length)
+                if len(data) != length or zlib.crc32(data) != crc:
+                    return
+                yield SpooledEvent(number, data)
+                expected += 1
+
+
+class Spool(SpoolFiles):
     """The events in a folder; one process has it at a time (Conflict `busy`). Methods may be called from any thread.
 
     `most_bytes` and `segment_bytes` are limits of the folder and of one segment. `name` is 16 hex digits, those of a spool that is
@@ -61,30 +133,22 @@ class Spool:
     """
 
     def __init__(self, folder: str, most_bytes: int = SPOOL_BYTES, segment_bytes: int = SEGMENT_BYTES) -> None:
-        self.folder = folder
         self._most_bytes, self._segment_bytes = most_bytes, segment_bytes
         self._changed = threading.Condition(threading.RLock())
         self._waiting: deque[SpooledEvent] = deque()
         self._handle = -1
         make_parents(folder)
         make_private_folder(folder)
-        self._lock = os.open(self._path("lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        self._lock = os.open(os.path.join(folder, "lock"), os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         try:
             take_lock(self._lock, 0.0, lambda: Conflict(f"another process has {folder}", reason="busy"))
-            self.name, self.confirmed, self.life = self._read_confirmed()
+            super().__init__(folder)
             self.life += 1
             # numbers may be used again after a loss of power, but never with the same life
             self._write_confirmed(durable=True)
-            self._sizes = self._read_sizes()
-            self._newest = self._find_newest()
         except BaseException:
             os.close(self._lock)
             raise
-
-    @property
-    def newest(self) -> int:
-        """The number of the event that was appended last; 0 before the first."""
-        return self._newest
 
     def append(self, data: bytes) -> int:
         """Keep an event; its number. Usage `too_large` for more than the stream takes, Failed `io` where it cannot be written.
@@ -176,64 +240,9 @@ class Spool:
                 self._handle = -1
         os.close(self._lock)
 
-    def _path(self, name: str) -> str:
-        return os.path.join(self.folder, name)
-
-    def _segment(self, start: int) -> str:
-        return self._path(f"{start:020d}.events")
-
-    def _read_confirmed(self) -> tuple[str, int, int]:
-        """Its name, the number up to which all is confirmed, and how often it was opened."""
-        path = self._path("confirmed.json")
-        try:
-            found = parse_record(read_file(path, 4097), path, limit=4096)
-        except FileNotFoundError:
-            return f"{int(time.time() * 1000):012x}{secrets.token_hex(2)}", 0, 0
-        except (OSError, ValueError):
-            found = {}
-        name, number, life = str(found.get("name")), found.get("confirmed"), found.get("life")
-        whole = type(number) is int and type(life) is int and number >= 0 and 0 <= life < MOST_LIVES
-        if not re.fullmatch(r"[0-9a-f]{16}", name) or not whole:
-            hint = f"move the folder away, and with it events that were not published: {self.folder}"
-            raise Failed(f"{path} was changed", reason="bad_spool", hint=hint)
-        return name, int(number or 0), int(life or 0)
-
     def _write_confirmed(self, *, durable: bool = False) -> None:
         record = {"name": self.name, "confirmed": self.confirmed, "life": self.life}
         write_record(self._path("confirmed.json"), record, durable=durable)
-
-    def _read_sizes(self) -> dict[int, int]:
-        """The bytes of each segment, by its first number."""
-        found = {}
-        for name in os.listdir(self.folder):
-            if segment := _SEGMENT.match(name):
-                about = os.lstat(self._path(name))
-                if not stat.S_ISREG(about.st_mode):
-                    raise Denied(f"{self._path(name)} is no regular file", reason="bad_spool", hint="remove it")
-                found[int(segment[1])] = about.st_size
-        return found
-
-    def _find_newest(self) -> int:
-        """The number of the last event; what a process that was killed had not written to its end is not counted. The next
-        segment begins behind it, so nothing is ever appended to such a part."""
-        newest = self.confirmed
-        for start in sorted(self._sizes):
-            newest = max([newest, start - 1, *(one.number for one in self._read(start))])
-        return newest
-
-    def _read(self, start: int) -> Iterator[SpooledEvent]:
-        """The events of a segment, up to the first that is damaged."""
-        with suppress(FileNotFoundError), os.fdopen(open_file(self._segment(start)), "rb") as file:
-            expected = start
-            while len(head := file.read(_HEAD.size)) == _HEAD.size:
-                length, crc, number = _HEAD.unpack(head)
-                if length > EVENT_BYTES or number != expected:
-                    return
-                data = file.read(length)
-                if len(data) != length or zlib.crc32(data) != crc:
-                    return
-                yield SpooledEvent(number, data)
-                expected += 1
 
     def _end_of(self, number: int) -> int:
         """The last number of the segment that has this one."""

@@ -28,6 +28,9 @@ from tmuxctl.vocabulary import GatewayRole
 
 STREAM = "EVENTS"
 READ = "tmc.stream.read"
+ALL = "tmc.>"
+"""Every subject of hosts and clients."""
+
 ANY = "*"
 """In the place of an id or a token: each of them."""
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from served import PATIENCE, HttpServer
 from websockets.exceptions import ConnectionClosed
@@ -131,6 +132,8 @@ def test_a_server_is_replaced_by_another_version_under_sessions_and_clients(
     waiting = old.connect()
     waiting.request("POST", "/v1/sessions/count/wait", json.dumps({"text": "never", "timeout": "none"}))
     command = present.start("-c", THROUGH, "wait", "count", "--text", "^1000$", "--timeout", "1m")
+    # the server of commands has it under way
+    until(lambda: psutil.Process(command.pid).net_connections("unix"))
     old.post("/v1/sessions/count/keys", {"keys": ["Enter"]})
     text, cursor = "", ""
     while "\n500\n" not in text:

@@ -12,14 +12,17 @@ from tmuxctl.errors import Denied, TmuxctlError
 from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.server import running
-from tmuxctl.gateway.server.certificates import find_certificate
+from tmuxctl.gateway.server.authority.certificates import find_certificate
 from tmuxctl.gateway.server.monitoring import ask_server
 from tmuxctl.gateway.server.settings import GatewayFiles, GatewaySettings
 from tmuxctl.results import Check, Doctor
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
-PRIVATE = ("server-settings.json", "members.json", "ca.pem", "ca.key", "server.pem", "server.key", running.CONFIG)
+PRIVATE = (
+    *("server-settings.json", "members.json", "accounts.json", "node.json", "leaf.creds", "leaf-observer.creds"),
+    *("ca.pem", "ca.key", "server.pem", "server.key", "route.pem", "route.key", running.CONFIG),
+)
 DAY = 86400
 
 

@@ -1,37 +1,24 @@
-"""The configuration of nats-server, which takes JSON.
-
-Hosts and clients are users of one account without a stream; the stream EVENTS belongs to another one, whose four subjects the
-first imports. So no member can name a subject of the stream's own interface, not even as the subject for a reply: stock NATS
-publishes an answer of a stream wherever the question wanted it, with the rights of the server. In one account a client that may
-do no more than read events deleted the stream so (measured on 2.15.1; docs/adr/0059).
-"""
+"""The configuration of nats-server, which takes JSON."""
 
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from typing import Any
-
-import nkeys
 
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import EVENT_BYTES, MAX_PAYLOAD
-from tmuxctl.gateway.server.certificates import ServerCertificate
-from tmuxctl.gateway.server.members import Member
+from tmuxctl.gateway.server.authority.accounts import TrustedAccounts
+from tmuxctl.gateway.server.authority.certificates import AUTHORITY, ROUTE, ROUTE_KEY, ServerCertificate
+from tmuxctl.gateway.server.authority.claims import SignedUser
+from tmuxctl.gateway.server.nodes import LeafWay
 from tmuxctl.gateway.server.settings import GatewayFiles, GatewaySettings
-from tmuxctl.state_files import make_private_file
 from tmuxctl.timing import TIMING
 
-ACCOUNT, STORE_ACCOUNT = "main", "main_store"
-"""The account of a tenant, of which there is one by now, and the one that has its stream."""
+CLUSTER = "tmuxctl"
 
-STORE_BYTES = 2 << 30
-"""Bytes that the server's store may have on disk."""
-
-DIRECT_GET = f"$JS.API.DIRECT.GET.{subjects.STREAM}"
-"""Where the stream is asked for what it holds (NATS ADR-31)."""
+STORE_BYTES = 64 << 30
+"""Bytes that the streams of all tenants may have on a server's disk."""
 
 STREAM_CONFIG: Mapping[str, Any] = {
     "name": subjects.STREAM,
@@ -54,16 +41,20 @@ STREAM_CONFIG: Mapping[str, Any] = {
     "deny_purge": True,
     "republish": {"src": subjects.events(subjects.ANY), "dest": "tmc.{{wildcard(1)}}.feed"},
 }
-"""The stream of events: a week, 10,000 events of 64 KiB each host, 1 GiB."""
+"""The stream of events of each tenant: a week, 10,000 events of 64 KiB each host, 1 GiB."""
 
 
 def make_config(
-    files: GatewayFiles, settings: GatewaySettings, certificate: ServerCertificate, members: Iterable[Member]
+    files: GatewayFiles,
+    settings: GatewaySettings,
+    certificate: ServerCertificate,
+    trusted: TrustedAccounts,
+    leaf: LeafWay | None = None,
 ) -> dict[str, Any]:
-    """The configuration of the server, for these hosts and clients."""
+    """The configuration of a server; `leaf`: that of a leaf node, which has no stream of its own."""
     tls = {"cert_file": certificate.cert, "key_file": certificate.key, "min_version": "1.2", "timeout": 5}
-    return {
-        "server_name": settings.server,
+    made = {
+        "server_name": settings.server_name,
         "host": settings.host,
         "port": settings.port,
         # before TLS the server says nothing, and a client believes nothing
@@ -78,86 +69,82 @@ def make_config(
         "max_connections": 8192,
         "max_subscriptions": 4096,
         "authorization": {"timeout": 5},
-        **_store_config(files),
-        "accounts": {
-            STORE_ACCOUNT: {
-                "jetstream": {"max_memory": 0, "max_file": STORE_BYTES, "max_streams": 1},
-                "exports": _EXPORTS,
-            },
-            # a server without any user takes everybody (2.15.1): the last member that is removed would open it
-            ACCOUNT: {"imports": _IMPORTS, "users": [_make_unusable_user(), *map(_make_user, members)]},
-        },
+        **_trust(files, trusted),
     }
-
-
-def make_store_config(files: GatewayFiles, admin: str) -> dict[str, Any]:
-    """The configuration of a server on a free port of loopback that has the same store and one user, who may change the stream;
-    `admin` is the user's public nkey."""
-    return {
-        "host": "127.0.0.1",
-        "port": -1,
-        "ports_file_dir": files.folder,
-        **_store_config(files),
-        "accounts": {STORE_ACCOUNT: {"jetstream": "enabled", "users": [{"nkey": admin}]}},
+    if leaf is not None:
+        made["leafnodes"] = {"reconnect": "1s", "remotes": _leaf_remotes(files, leaf, trusted)}
+        return made
+    made["jetstream"] = {
+        "store_dir": files.path("store"),
+        "max_memory_store": 64 << 20,
+        "max_file_store": STORE_BYTES,
+        # a machine that loses its power loses what came since
+        "sync_interval": f"{TIMING.gateway.sync_seconds}s",
     }
+    if settings.nodes:
+        made["cluster"] = {
+            "name": CLUSTER,
+            "host": settings.host,
+            "port": settings.cluster_port,
+            "tls": {**_route_tls(files), "verify": True},
+            "routes": list(settings.route_urls),
+            # members have the addresses that reach the nodes from where they are
+            "no_advertise": True,
+        }
+    if settings.leaf_port:
+        made["leafnodes"] = {
+            "host": settings.host,
+            "port": settings.leaf_port,
+            "tls": {**_route_tls(files), "handshake_first": True},
+            "no_advertise": True,
+        }
+    return made
 
 
 def write_config(files: GatewayFiles, name: str, config: Mapping[str, Any]) -> str:
     """Write a configuration to a private file in the folder, in the place of an earlier one; its path."""
-    made = files.path(f".{name}.new")
-    with suppress(FileNotFoundError):
-        os.unlink(made)
-    make_private_file(made, json.dumps(config, indent=1).encode())
-    os.rename(made, files.path(name))
-    return files.path(name)
+    return files.replace(name, json.dumps(config, indent=1).encode())
 
 
-def _store_config(files: GatewayFiles) -> dict[str, Any]:
+def _trust(files: GatewayFiles, trusted: TrustedAccounts) -> dict[str, Any]:
+    """What is known of accounts: each server keeps all of them, and asks the others for what is newer."""
     return {
-        "jetstream": {
-            "store_dir": files.path("store"),
-            "max_memory_store": 64 << 20,
-            "max_file_store": STORE_BYTES,
-            # a machine that loses its power loses what came since
-            "sync_interval": f"{TIMING.gateway.sync_seconds}s",
-        }
-    }
-
-
-_EXPORTS = [
-    {"service": subjects.events(subjects.ANY), "accounts": [ACCOUNT]},
-    {"service": f"{DIRECT_GET}.{subjects.events(subjects.ANY)}", "accounts": [ACCOUNT]},
-    {"service": DIRECT_GET, "accounts": [ACCOUNT], "response_type": "stream"},
-    {"stream": subjects.feed(subjects.ANY), "accounts": [ACCOUNT]},
-]
-
-_IMPORTS = [
-    {"service": {"account": STORE_ACCOUNT, "subject": subjects.events(subjects.ANY)}},
-    {
-        "service": {"account": STORE_ACCOUNT, "subject": f"{DIRECT_GET}.{subjects.events(subjects.ANY)}"},
-        "to": subjects.last(subjects.ANY),
-    },
-    {"service": {"account": STORE_ACCOUNT, "subject": DIRECT_GET}, "to": subjects.READ},
-    {"stream": {"account": STORE_ACCOUNT, "subject": subjects.feed(subjects.ANY)}},
-]
-
-
-def _make_unusable_user() -> dict[str, Any]:
-    """A user with a key that nothing has, who may do nothing."""
-    seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
-    denied = {"deny": [">"]}
-    return {
-        "nkey": nkeys.from_seed(seed).public_key.decode(),
-        "permissions": {"publish": denied, "subscribe": denied},
-    }
-
-
-def _make_user(member: Member) -> dict[str, Any]:
-    allowed = subjects.permissions(member.role, member.id)
-    return {
-        "nkey": member.nkey,
-        "permissions": {
-            "publish": {"allow": list(allowed.publish)},
-            "subscribe": {"allow": list(allowed.subscribe)},
+        "operator": trusted.operator,
+        "system_account": trusted.system,
+        "resolver": {
+            "type": "full",
+            "dir": files.path("accounts"),
+            "allow_delete": False,
+            "interval": f"{TIMING.gateway.accounts_seconds}s",
+            "timeout": "2s",
         },
+        # what the server keeps already is left as it is, if it was issued later
+        "resolver_preload": dict(trusted.accounts),
     }
+
+
+def _route_tls(files: GatewayFiles) -> dict[str, Any]:
+    return {
+        "cert_file": files.path(ROUTE),
+        "key_file": files.path(ROUTE_KEY),
+        "ca_file": files.path(AUTHORITY),
+        "min_version": "1.2",
+        "timeout": 5,
+    }
+
+
+def _leaf_remotes(files: GatewayFiles, leaf: LeafWay, trusted: TrustedAccounts) -> list[dict[str, Any]]:
+    """The two connections of a leaf node: of its tenant, and of the servers' account, by which it learns which keys ended."""
+    tls = {"ca_file": files.path(AUTHORITY), "handshake_first": True, "timeout": 5}
+    users = ((leaf.account, leaf.user, "leaf.creds"), (trusted.system, leaf.observer, "leaf-observer.creds"))
+    return [
+        {"urls": list(leaf.urls), "account": account, "credentials": _write_user(files, name, user), "tls": tls}
+        for account, user, name in users
+    ]
+
+
+def _write_user(files: GatewayFiles, name: str, user: SignedUser) -> str:
+    """Write a user's key as nats-server reads it: a private file of two parts, each between lines that name it; its path."""
+    parts = (("NATS USER JWT", user.claims), ("USER NKEY SEED", user.seed))
+    text = "".join(f"-----BEGIN {what}-----\n{data}\n------END {what}------\n\n" for what, data in parts)
+    return files.replace(name, text.encode())

@@ -1,41 +1,32 @@
-"""The process of the server: found, started in the place of ours, told to read its configuration again."""
+"""The process of the server: found, and started in the place of ours."""
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import os
 import re
 import shutil
-import signal
 import subprocess
+import sys
 import sysconfig
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import NoReturn
 
-import nkeys
-from nats.aio.client import Client
-from nats.js.api import StreamConfig
-from nats.js.errors import NotFoundError
-
-from tmuxctl.errors import Conflict, Failed, TmuxctlError
-from tmuxctl.gateway import subjects
-from tmuxctl.gateway.server import nats_config
-from tmuxctl.gateway.server.certificates import ServerCertificate, find_certificate, make_certificates
-from tmuxctl.gateway.server.members import Members
-from tmuxctl.gateway.server.monitoring import ask_server
+from tmuxctl.errors import Conflict, Failed
+from tmuxctl.gateway.server.administration import prepare
+from tmuxctl.gateway.server.authority.accounts import Accounts
+from tmuxctl.gateway.server.authority.certificates import ServerCertificate, make_certificates
+from tmuxctl.gateway.server.nats_config import make_config, write_config
+from tmuxctl.gateway.server.nodes import find_node, find_trusted
 from tmuxctl.gateway.server.settings import GatewayFiles, GatewaySettings
 from tmuxctl.state_files import take_lock
-from tmuxctl.timing import TIMING, GatewayTiming
-from tmuxctl.untrusted import parse_json, read_file
 from tmuxctl.value import Value
 
 OLDEST = (2, 12, 7)
 """The first release with the fixes of security notes 2026-16 and 2026-18 of NATS."""
 
-CONFIG, STORE_CONFIG, LOCK = "nats.conf", "store.conf", "running.lock"
+CONFIG, LOCK = "nats.conf", "running.lock"
 
 
 class NatsServer(Value):
@@ -104,12 +95,17 @@ def start(files: GatewayFiles, settings: GatewaySettings, tell: Callable[[Server
     with files.locked():
         files.write_settings(settings)
         certificate = make_certificates(files, settings, time.time())
-        path = _write_server_config(files, settings, certificate)
+        node, accounts = find_node(files), Accounts(files)
+        if node is None:
+            accounts.make()
+        config = make_config(files, settings, certificate, find_trusted(files), node.leaf if node else None)
+        path = write_config(files, CONFIG, config)
     _check_config(server, path)
-    prepare_stream(files, server)
     tell(certificate)
     os.ftruncate(handle, 0)
     os.pwrite(handle, b"%d\n" % os.getpid(), 0)
+    if node is None:
+        _prepare_beside(files, handle)
     # nats-server holds it until it ends, however that comes
     os.set_inheritable(handle, True)
     try:
@@ -119,94 +115,24 @@ def start(files: GatewayFiles, settings: GatewaySettings, tell: Callable[[Server
         raise Failed(f"{server.path}: {error.strerror}", reason="no_nats_server", hint=hint) from None
 
 
-def reload(files: GatewayFiles, timing: GatewayTiming = TIMING.gateway) -> bool:
-    """Write the configuration anew, and have the server read it: whoever was removed is disconnected, others are not. False
-    if it does not run: it reads it when it starts. Raises Failed `reload_failed` unless the server says that it has read it.
-
-    Called inside `GatewayFiles.locked`.
-    """
-    settings = files.read_settings()
-    path = _write_server_config(files, settings, find_certificate(files, settings))
-    process = find_process(files)
-    if process is None:
-        return False
-    before = _loaded_at(settings)
-    _check_config(find_server(), path)
+def _prepare_beside(files: GatewayFiles, handle: int) -> None:
+    """Have another process prepare the server that this one becomes, once it answers. It is nobody's child: nats-server waits for
+    none. `handle`: the lock that says that the server runs, which that process is not to hold."""
+    server = os.getpid()
+    if child := os.fork():
+        os.waitpid(child, 0)
+        return
+    status = 0
     try:
-        os.kill(process, signal.SIGHUP)
-    except OSError as error:
-        raise _reload_error(str(error.strerror)) from None
-    deadline = time.monotonic() + timing.reload_seconds
-    while time.monotonic() < deadline:
-        if _loaded_at(settings) != before:
-            return True
-        time.sleep(timing.reload_pause_seconds)
-    raise _reload_error("it does not say that it did")
-
-
-def prepare_stream(files: GatewayFiles, server: NatsServer, timing: GatewayTiming = TIMING.gateway) -> None:
-    """Make the stream in the store, or change it to what STREAM_CONFIG says, by a server that nothing else can reach.
-
-    Failed `bad_store` where that does not succeed.
-    """
-    seed = nkeys.encode_seed(os.urandom(32), nkeys.PREFIX_BYTE_USER)
-    config = nats_config.make_store_config(files, nkeys.from_seed(seed).public_key.decode())
-    path = nats_config.write_config(files, STORE_CONFIG, config)
-    process = subprocess.Popen(
-        [server.path, "-c", path], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    ports = files.path(f"{os.path.basename(server.path)}_{process.pid}.ports")
-    try:
-        url = _wait_for_port(process, ports, time.monotonic() + timing.prepare_seconds)
-        asyncio.run(asyncio.wait_for(_set_stream(url, seed.decode()), timing.prepare_seconds))
-    except TmuxctlError:
-        raise
+        os.close(handle)
+        if not os.fork():
+            prepare(files, lambda: find_process(files) == server)
     except Exception as error:
-        # the client library raises errors of many classes
-        raise _store_error(files.folder, str(error)) from None
+        status = 1
+        sys.stderr.write(f"tmuxctl: the gateway cannot be prepared: {error}\n")
+        sys.stderr.flush()
     finally:
-        process.terminate()
-        try:
-            process.wait(timing.prepare_seconds)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-        for one in (path, ports):
-            with suppress(FileNotFoundError):
-                os.unlink(one)
-
-
-def _wait_for_port(process: subprocess.Popen[bytes], path: str, deadline: float) -> str:
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise _store_error(os.path.dirname(path), f"nats-server ended with status {process.returncode}")
-        with suppress(OSError, ValueError, LookupError, TypeError):
-            url = parse_json(read_file(path, 4096))["nats"][0]
-            if isinstance(url, str):
-                return url
-        time.sleep(0.01)
-    raise _store_error(os.path.dirname(path), "nats-server does not listen")
-
-
-async def _set_stream(url: str, seed: str) -> None:
-    client = Client()
-    await client.connect(servers=[url], nkeys_seed_str=seed, allow_reconnect=False)
-    try:
-        stream = client.jetstream(timeout=TIMING.gateway.prepare_seconds)
-        wanted = StreamConfig.from_response(dict(nats_config.STREAM_CONFIG))
-        try:
-            await stream.stream_info(subjects.STREAM)
-        except NotFoundError:
-            await stream.add_stream(wanted)
-        else:
-            await stream.update_stream(wanted)
-    finally:
-        await client.close()
-
-
-def _write_server_config(files: GatewayFiles, settings: GatewaySettings, certificate: ServerCertificate) -> str:
-    members = Members(files).list_members()
-    return nats_config.write_config(files, CONFIG, nats_config.make_config(files, settings, certificate, members))
+        os._exit(status)
 
 
 def _check_config(server: NatsServer, path: str) -> None:
@@ -218,23 +144,3 @@ def _check_config(server: NatsServer, path: str) -> None:
             reason="bad_config",
             hint=f"look at it: {server.path} -t -c {path}",
         )
-
-
-def _loaded_at(settings: GatewaySettings) -> object:
-    return ask_server(settings.monitor_port, "/varz").get("config_load_time")
-
-
-def _reload_error(why: str) -> Failed:
-    return Failed(
-        f"the server did not read its configuration again: {why}",
-        reason="reload_failed",
-        hint="restart it: Ctrl-C where it runs, then tmuxctl gateway up",
-    )
-
-
-def _store_error(folder: str, why: str) -> Failed:
-    return Failed(
-        f"the store of the gateway cannot be opened: {ascii(why)[:200]}",
-        reason="bad_store",
-        hint=f"is the disk full, or {folder}/store of a later nats-server?",
-    )

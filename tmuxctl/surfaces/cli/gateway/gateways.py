@@ -5,19 +5,22 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
+from tmuxctl.errors import Conflict, Failed, TmuxctlError
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, TEXT, FileName, ValueKind, set_up
 from tmuxctl.results import (
+    Check,
     Doctor,
     GatewayKey,
+    GatewayLeaf,
     GatewayMember,
     GatewayMembers,
     GatewayPairing,
     GatewayRemoved,
     GatewayStatus,
+    GatewayTenant,
 )
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, load_gateway, read_host_credentials
 from tmuxctl.surfaces.cli.printing.output import note, tell, write
@@ -25,11 +28,14 @@ from tmuxctl.vocabulary import GatewayRole
 
 if TYPE_CHECKING:
     from tmuxctl.gateway.credentials import Credentials
-    from tmuxctl.gateway.server.certificates import ServerCertificate
-    from tmuxctl.gateway.server.members import Members
-    from tmuxctl.gateway.server.settings import GatewayFiles
+    from tmuxctl.gateway.server.authority.certificates import ServerCertificate
+    from tmuxctl.gateway.server.authority.members import Members
+    from tmuxctl.gateway.server.nodes import NodeFile
+    from tmuxctl.gateway.server.settings import GatewayFiles, GatewaySettings
+    from tmuxctl.gateway.spool import SpoolFiles
 
 STANDARD_OUTPUT = "-"
+DEFAULT_TENANT = "main"
 
 MemberId = Annotated[
     str, ValueKind("id", TEXT.schema, TEXT.parse), "the id of the host or client, as `gateway ls` lists it"
@@ -40,6 +46,15 @@ HostFile = Annotated[FileName | None, "this host's credentials (default: serve.g
 Words = Annotated[
     tuple[str, ...],
     ValueKind("text", {"type": "array", "items": {"type": "string"}}, lambda value: tuple(value)),
+]
+
+TenantName = Annotated[
+    str | None,
+    ValueKind("name", TEXT.schema, TEXT.parse),
+    "the tenant that it belongs to; default: main, the first one",
+]
+MemberNodes = Annotated[
+    Words, "a node by which it connects, if not those of the cluster: that of a leaf node, by its name"
 ]
 
 
@@ -68,6 +83,15 @@ class GatewayOperations(CommandLineOperations):
         ] = None,
         cert: Annotated[FileName | None, "your own certificate (PEM), which hosts and clients trust anyway"] = None,
         key: Annotated[FileName | None, "its key (PEM)"] = None,
+        cluster: Annotated[
+            Words,
+            "another node of the same gateway, by the name at which it is reached; two or four, kept for the next start",
+        ] = (),
+        cluster_port: Annotated[int | None, "the port at which nodes reach each other; default: 6222"] = None,
+        leaf_port: Annotated[int | None, "the port for leaf nodes, as 7422; default: none, 0 closes it again"] = None,
+        node: Annotated[
+            FileName | None, "be the node, or leaf node, whose file this is; the first machine of the gateway wrote it"
+        ] = None,
     ) -> None:
         """Run a gateway until it is interrupted: nats-server, which carries what hosts and clients send each other.
 
@@ -75,21 +99,31 @@ class GatewayOperations(CommandLineOperations):
         keys that `gateway add-host` and add-client made. Without --cert it has an authority of its own, whose certificate is
         part of the credentials. What is carried is encrypted between host and client; the gateway sees ids, sizes and times.
 
+        With --cluster it is one of three or five nodes, and goes on while a majority of them runs. It writes a file for each other
+        node, gateway-node-NAME.json, which is copied there and named once: `tmuxctl gateway up --node FILE`. Hosts and clients
+        are added and removed on the first machine alone.
+
         The options are kept for the next start. It needs the extra `gateway`: pip install 'tmux-control-plane[gateway]'.
         """
-        running, settings = load_gateway("server.running"), load_gateway("server.settings")
+        running, settings, nodes = (load_gateway(f"server.{one}") for one in ("running", "settings", "nodes"))
         files = settings.GatewayFiles()
+        told: NodeFile | None = nodes.take_node(files, node) if node else None
         made = settings.make_settings(
             files,
-            parse_address(listen) if listen else None,
-            names=name,
-            websocket_port=websocket_port,
+            parse_address(listen) if listen else ("0.0.0.0", told.port) if told else None,
+            names=(told.name,) if told else name,
+            websocket_port=told.websocket_port if told else websocket_port,
             monitor_port=monitor_port,
             cert=cert,
             key=key,
+            nodes=told.nodes if told else cluster,
+            cluster_port=told.cluster_port if told else cluster_port,
+            leaf_port=leaf_port,
         )
 
         def tell(_certificate: ServerCertificate) -> None:
+            for one in cluster:
+                self._write_node(files, made, one)
             if self.options.json:
                 import json
 
@@ -104,38 +138,83 @@ class GatewayOperations(CommandLineOperations):
 
     @set_up(
         right="create",
+        examples=(
+            "gateway add-leaf gateway.site.example.org",
+            "gateway add-leaf 10.0.8.2 --tenant lab --out leaf.json",
+        ),
+    )
+    def gateway_add_leaf(
+        self,
+        name: Annotated[str, "the name or address by which hosts and clients of its site reach it"],
+        *,
+        tenant: TenantName = None,
+        out: Annotated[FileName | None, "write its file here; - prints it; default: gateway-leaf-NAME.json"] = None,
+    ) -> GatewayLeaf:
+        """Add a leaf node: write the file with which it is started, `tmuxctl gateway up --node FILE`.
+
+        It is the gateway's server of a site: hosts and clients there connect to it (`add-host --node NAME`), and reach each other
+        while the way to the gateway is cut. It serves one tenant. Events are kept by the gateway alone: hosts keep theirs until it
+        is there again. The gateway needs a port for it: `tmuxctl gateway up --leaf-port 7422`.
+        """
+        nodes, files = load_gateway("server.nodes"), self._files()
+        made: NodeFile = nodes.make_leaf_node(files, files.read_settings(), name, tenant or DEFAULT_TENANT)
+        path = None if out == STANDARD_OUTPUT else out or f"gateway-leaf-{name}.json"
+        if path is not None:
+            _write_key_file(path, made.to_text())
+        text = made.to_text() if path is None else None
+        return GatewayLeaf(name, tenant or DEFAULT_TENANT, None if path is None else os.path.abspath(path), text)
+
+    @set_up(right="create", examples=("gateway add-tenant lab",))
+    def gateway_add_tenant(self, name: Annotated[str, "what it is called: letters, digits and -"]) -> GatewayTenant:
+        """Add a tenant: hosts and clients that know nothing of those of others, and events of their own.
+
+        `tmuxctl gateway add-host --tenant NAME` and add-client add to it. The first tenant is called main.
+        """
+        administration, files = load_gateway("server.administration"), self._files()
+        with files.locked():
+            members = self._members(files)
+            members.check_own()
+            members.accounts.add_tenant(name)
+        return GatewayTenant(name, administration.make_tenants(files))
+
+    @set_up(
+        right="create",
         examples=("gateway add-host", "gateway add-host build-box --out build-box.json"),
     )
-    def gateway_add_host(self, label: Label = None, *, out: KeyFile = None) -> GatewayKey:
+    def gateway_add_host(
+        self, label: Label = None, *, out: KeyFile = None, tenant: TenantName = None, node: MemberNodes = ()
+    ) -> GatewayKey:
         """Add a host: write the credentials file that is copied to it. No connection is cut.
 
         The key in it is kept nowhere else. A host may use its own subjects, and none of other hosts.
         """
-        return self._give_key(lambda members: members.add(GatewayRole.HOST, label), out)
+        return self._give_key(lambda members: members.add(GatewayRole.HOST, label, tenant, node), out)
 
     @set_up(
         right="create",
         examples=("gateway add-client", "gateway add-client laptop --out -"),
     )
-    def gateway_add_client(self, label: Label = None, *, out: KeyFile = None) -> GatewayKey:
+    def gateway_add_client(
+        self, label: Label = None, *, out: KeyFile = None, tenant: TenantName = None, node: MemberNodes = ()
+    ) -> GatewayKey:
         """Add a client: write the credentials file that is copied to it. No connection is cut.
 
         The key in it is kept nowhere else. A client may send requests to all hosts: each host decides what it carries out.
         """
-        return self._give_key(lambda members: members.add(GatewayRole.CLIENT, label), out)
+        return self._give_key(lambda members: members.add(GatewayRole.CLIENT, label, tenant, node), out)
 
     @set_up(right="write", examples=("gateway rotate k5wq7hl2mzt3ybvn --out new.json",))
-    def gateway_rotate(self, id: MemberId, *, out: KeyFile = None) -> GatewayKey:
+    def gateway_rotate(self, id: MemberId, *, out: KeyFile = None, node: MemberNodes = ()) -> GatewayKey:
         """Give a host or client a new key: write a new credentials file with the same id. The old key ends at once."""
-        return self._give_key(lambda members: members.rotate(id), out)
+        return self._give_key(lambda members: members.rotate(id, node), out)
 
     @set_up(right="kill", examples=("gateway remove k5wq7hl2mzt3ybvn",))
     def gateway_remove(self, id: MemberId) -> GatewayRemoved:
         """Remove a host or client. Its key ends at once, and so does its connection."""
-        running, files = load_gateway("server.running"), self._files()
+        administration, files = load_gateway("server.administration"), self._files()
         with files.locked():
             gone = self._members(files).remove(id)
-            loaded = running.reload(files)
+            loaded = administration.tell_accounts(files)
         return GatewayRemoved(gone.id, gone.role, gone.label, loaded)
 
     @set_up(right="read", examples=("gateway ls", "gateway ls --json"))
@@ -144,11 +223,16 @@ class GatewayOperations(CommandLineOperations):
         files = self._files()
         files.read_settings()
         found = self._members(files).list_members()
-        return GatewayMembers(tuple(GatewayMember(one.id, one.role, one.label, one.created) for one in found))
+        return GatewayMembers(
+            tuple(GatewayMember(one.id, one.role, one.label, one.created, one.tenant) for one in found)
+        )
 
     @set_up(right="read", examples=("gateway status", "gateway status --json"))
     def gateway_status(self) -> GatewayStatus:
-        """Print who is connected, by id, how much of the events is stored, and what the server needs of memory."""
+        """Print who is connected, by id, how much of the events is stored, and what the server needs of memory.
+
+        On the first machine of a cluster also which nodes run, which leads, and how far the copies of the events are behind.
+        """
         found: GatewayStatus = load_gateway("server.status").look(self._files())
         return found
 
@@ -162,13 +246,20 @@ class GatewayOperations(CommandLineOperations):
     ) -> Doctor:
         """Check the gateway of this machine, or with --credentials the way of a host or client to it.
 
-        Server, files, certificate, clock and ports: each line that fails says what to do.
+        Server, files, certificate, clock and ports, and on a host how many events wait to be stored: each line that fails says what
+        to do.
         """
         checks = load_gateway("server.checks")
-        found: Doctor = (
-            checks.examine_gateway(self._files()) if credentials is None else checks.examine_credentials(credentials)
-        )
-        return found
+        if credentials is None:
+            found: Doctor = checks.examine_gateway(self._files())
+            return found
+        found = checks.examine_credentials(credentials)
+        waiting = _count_waiting(credentials)
+        if waiting is None:
+            return found
+        hint = "they are stored once the gateway is reached, and a majority of its nodes runs"
+        spool = Check("events", None if waiting else True, f"{waiting} wait to be stored", hint if waiting else None)
+        return Doctor(found.ok, (*found.checks, spool))
 
     @set_up(
         right="kill",
@@ -208,33 +299,59 @@ class GatewayOperations(CommandLineOperations):
         return GatewayPairing(let_in.name, None, fingerprint(let_in.key), let_in.rights, let_in.sessions)
 
     def _give_key(self, make: Callable[[Members], Credentials], out: str | None) -> GatewayKey:
-        """Make a key, write its credentials, and have the server take it. What could not be written lets nothing in."""
-        running, files = load_gateway("server.running"), self._files()
-        from tmuxctl.gateway.credentials import write_credentials
-
+        """Make a key, write its credentials, and have the servers know which one ended. What cannot be written changes nothing."""
+        administration, files = load_gateway("server.administration"), self._files()
         with files.locked():
-            kept = self._members(files).list_members()
-            made = make(self._members(files))
-            path = None if out == STANDARD_OUTPUT else out or f"gateway-{made.id}.json"
-            written = False
-            try:
+            members = self._members(files)
+            with members.unchanged_by_errors():
+                made = make(members)
+                path = None if out == STANDARD_OUTPUT else out or f"gateway-{made.id}.json"
                 if path is not None:
-                    write_credentials(path, made)
-                    written = True
-                loaded = running.reload(files)
-            except BaseException:
-                self._members(files).restore(kept)
-                if path is not None and written:
-                    with suppress(OSError):
-                        os.unlink(path)
-                raise
+                    _write_key_file(path, made.to_text())
+            loaded = administration.tell_accounts(files)
         text = made.to_text() if path is None else None
         return GatewayKey(made.id, made.role, None if path is None else os.path.abspath(path), loaded, text)
+
+    def _write_node(self, files: GatewayFiles, settings: GatewaySettings, name: str) -> None:
+        """Write the file of another node of the cluster, unless it is there."""
+        nodes, path = load_gateway("server.nodes"), f"gateway-node-{name}.json"
+        if os.path.lexists(path):
+            return
+        _write_key_file(path, nodes.make_cluster_node(files, settings, name).to_text())
+        note(f"copy {path} to {name}, then there: tmuxctl gateway up --node {path}", self.options)
 
     def _files(self) -> GatewayFiles:
         found: GatewayFiles = load_gateway("server.settings").GatewayFiles()
         return found
 
     def _members(self, files: GatewayFiles) -> Members:
-        found: Members = load_gateway("server.members").Members(files)
+        found: Members = load_gateway("server.authority.members").Members(files)
         return found
+
+
+def _count_waiting(credentials: str) -> int | None:
+    """How many events of a host wait to be stored; None for a client, and for a file that cannot be read."""
+    from tmuxctl.gateway.credentials import read_credentials
+
+    try:
+        own = read_credentials(credentials)
+        folder = load_gateway("events.recording").spool_folder(own.id)
+        if own.role is not GatewayRole.HOST or not os.path.isdir(folder):
+            return None
+        files: SpoolFiles = load_gateway("spool").SpoolFiles(folder)
+        return files.newest - files.confirmed
+    except (TmuxctlError, OSError):
+        return None
+
+
+def _write_key_file(path: str, text: str) -> None:
+    """Write a new file that only this user can read. Conflict `exists`; Failed `bad_file` where it cannot be written."""
+    from tmuxctl.state_files import make_private_file
+
+    try:
+        make_private_file(path, text.encode())
+    except FileExistsError:
+        raise Conflict(f"{ascii(path)} is there already", reason="exists", hint="name another: --out FILE") from None
+    except OSError as error:
+        hint = "name a file you may write: --out FILE"
+        raise Failed(f"{ascii(path)}: {error.strerror}", reason="bad_file", hint=hint) from None

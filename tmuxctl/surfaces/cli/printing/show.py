@@ -608,6 +608,22 @@ class Printer:
         if not result.loaded:
             self._note("the gateway is not running: it takes the key when it starts")
 
+    @prints(results.GatewayLeaf)
+    def print_gateway_leaf(self, result: Any) -> None:
+        if result.text is not None:
+            write(result.text)
+        elif self.options.quiet:
+            self._lines(result.name)
+        else:
+            self._lines(clean(result.file))
+            self._note(f"copy it to {result.name}, by a way that others cannot read: tmuxctl gateway up --node FILE")
+
+    @prints(results.GatewayTenant)
+    def print_gateway_tenant(self, result: Any) -> None:
+        self._note(f"add its hosts and clients: tmuxctl gateway add-host --tenant {result.name}, and add-client")
+        if not result.loaded:
+            self._note("the gateway does not run, or too few nodes do: events of this tenant are kept once it does")
+
     @prints(results.GatewayRemoved)
     def print_gateway_removed(self, result: Any) -> None:
         self._note(f"{result.role} {result.id} may not connect any more")

@@ -279,25 +279,42 @@ def tokens(found: Sequence[Any]) -> list[str]:
 
 def members(found: Sequence[Any]) -> list[str]:
     """What `gateway ls` says: the id of each host and client, the operator's label for it, and since when."""
-    rows = [("ID", "ROLE", "LABEL", "CREATED")]
-    return align([*rows, *((one.id, one.role.value, flat(one.label or "-"), flat(one.created)) for one in found)])
+    rows = [("ID", "ROLE", "LABEL", "TENANT", "CREATED")]
+    return align(
+        [*rows, *((one.id, one.role.value, flat(one.label or "-"), one.tenant, flat(one.created)) for one in found)]
+    )
 
 
 def gateway(found: Any) -> list[str]:
-    """What `gateway status` says: facts of the server, then its connections."""
+    """What `gateway status` says: facts of the server, its streams and their copies, its nodes, then its connections."""
     facts = [("process", str(found.process)), ("nats-server", found.version), ("since", found.since)]
     facts += [("address", one) for one in found.urls]
     facts += [("memory", f"{found.memory_bytes >> 20} MiB")]
-    if found.stream:
-        numbers = f", {found.stream.first} to {found.stream.last}" if found.stream.events else ""
-        facts += [("stream", f"{found.stream.events} events{numbers}, {found.stream.bytes} bytes")]
+    for one in found.streams:
+        numbers = f", {one.first} to {one.last}" if one.events else ""
+        facts += [(f"events of {one.tenant}", f"{one.events}{numbers}, {one.bytes} bytes")]
+        if one.replicas:
+            copies = ", ".join(f"{copy.node} {_copy_state(copy)}" for copy in one.replicas)
+            facts += [("", f"leader {one.leader or 'none'}, copies: {copies}")]
+    nodes = [("NODE", "STATE", "SINCE", "CONNECTIONS", "MEMORY")]
+    for node in found.nodes:
+        state = "away" if node.away else "leads" if node.leads else "runs"
+        memory = "-" if node.memory_bytes is None else f"{node.memory_bytes >> 20} MiB"
+        count = "-" if node.connections is None else str(node.connections)
+        nodes.append((flat(node.name), state, flat(node.since or "-"), count, memory))
     rows = [("ID", "ROLE", "LABEL", "ADDRESS", "SENT", "RECEIVED", "WAITS")]
     for one in found.connections:
         sizes = (str(one.received_bytes), str(one.sent_bytes), str(one.pending_bytes))
         rows.append(
             (one.id or "-", one.role.value if one.role else "-", flat(one.label or "-"), flat(one.address), *sizes)
         )
-    return [*pairs((name, flat(value)) for name, value in facts), "", *align(rows)]
+    about = [*pairs((name, flat(value)) for name, value in facts), ""]
+    return [*about, *([*align(nodes), ""] if found.nodes else []), *align(rows)]
+
+
+def _copy_state(copy: Any) -> str:
+    """Whether a copy of the events is behind."""
+    return "away" if copy.away else "current" if copy.current and not copy.lag else f"{copy.lag} behind"
 
 
 def plugin(found: Any) -> list[str]:

@@ -14,7 +14,6 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from tmuxctl.errors import Failed, Usage
 from tmuxctl.gateway.server.settings import GatewayFiles, GatewaySettings
-from tmuxctl.state_files import make_private_file
 from tmuxctl.timing import TIMING, GatewayTiming
 from tmuxctl.untrusted import read_file
 from tmuxctl.value import Value
@@ -22,6 +21,9 @@ from tmuxctl.value import Value
 FILE_LIMIT = 64 << 10
 
 AUTHORITY, AUTHORITY_KEY, SERVER, SERVER_KEY = "ca.pem", "ca.key", "server.pem", "server.key"
+ROUTE, ROUTE_KEY = "route.pem", "route.key"
+"""What nodes of a cluster show each other, and leaf nodes. The authority signs such
+certificates for nodes alone, so each believes the others."""
 
 
 class ServerCertificate(Value):
@@ -42,7 +44,7 @@ def find_certificate(files: GatewayFiles, settings: GatewaySettings) -> ServerCe
     if settings.cert and settings.key:
         cert, key = settings.cert, settings.key
     else:
-        authority = _read(files.path(AUTHORITY)).decode("ascii", "replace")
+        authority = find_authority(files)
     found = _parse(cert, _read(cert))
     return ServerCertificate(
         cert,
@@ -54,28 +56,78 @@ def find_certificate(files: GatewayFiles, settings: GatewaySettings) -> ServerCe
     )
 
 
+def find_authority(files: GatewayFiles) -> str:
+    """The certificate of the gateway's own authority (PEM). Failed `bad_certificate` where there is none."""
+    return _read(files.path(AUTHORITY)).decode("ascii", "replace")
+
+
 def make_certificates(
     files: GatewayFiles, settings: GatewaySettings, now: float, timing: GatewayTiming = TIMING.gateway
 ) -> ServerCertificate:
-    """Make the authority and the server's certificate where they are missing, end soon, or are for other names. The operator's
-    own are only read; Usage `bad_certificate` for one that is over. `now` is in seconds since 1970."""
+    """Make the authority and the server's certificates where they are missing, end soon, or are for other names. The operator's
+    own are only read, and so are those of a node, which came with its file; Usage `bad_certificate` for one that is over. `now`
+    is in seconds since 1970."""
+    is_node = os.path.exists(files.path(SERVER)) and not os.path.exists(files.path(AUTHORITY_KEY))
+    if (settings.nodes or settings.leaf_port) and not is_node:
+        _renew(files, (ROUTE, ROUTE_KEY), settings.names, now, timing)
     if settings.cert:
         found = find_certificate(files, settings)
         if found.ends < now:
             hint = "name one that holds: --cert FILE --key FILE"
             raise Usage(f"{settings.cert} has ended", reason="bad_certificate", hint=hint)
         return found
+    if not is_node:
+        _renew(files, (SERVER, SERVER_KEY), settings.names, now, timing)
+    return find_certificate(files, settings)
+
+
+def sign_certificate(
+    files: GatewayFiles,
+    names: tuple[str, ...],
+    now: float,
+    timing: GatewayTiming = TIMING.gateway,
+    *,
+    node: bool = False,
+) -> tuple[bytes, bytes]:
+    """A new certificate of a server with these names, and its key, both PEM; `node`: to show to other nodes, which connect to each
+    other both ways."""
+    authority = _parse(files.path(AUTHORITY), _read(files.path(AUTHORITY)))
+    try:
+        signer = serialization.load_pem_private_key(_read(files.path(AUTHORITY_KEY)), password=None)
+    except ValueError:
+        signer = None
+    if not isinstance(signer, ec.EllipticCurvePrivateKey):
+        hint = "restore it, or remove ca.pem: all credentials have to be made anew then (tmuxctl gateway rotate ID)"
+        raise Failed(f"{files.path(AUTHORITY_KEY)} holds no key", reason="bad_certificate", hint=hint)
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tmuxctl gateway")])
+    usages = [ExtendedKeyUsageOID.SERVER_AUTH, *([ExtendedKeyUsageOID.CLIENT_AUTH] if node else [])]
+    made = (
+        _builder(name, authority.subject, key.public_key(), signer.public_key(), now, timing.certificate_days)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(_key_usage(signs_certificates=False), critical=True)
+        .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(one) for one in names]), critical=False)
+        .sign(signer, hashes.SHA256())
+    )
+    return made.public_bytes(serialization.Encoding.PEM), _key_bytes(key)
+
+
+def _renew(
+    files: GatewayFiles, paths: tuple[str, str], names: tuple[str, ...], now: float, timing: GatewayTiming
+) -> None:
+    """Make a certificate and its key where they are missing, end soon, or are for other names; the authority first."""
     files.make_folder()
     if not os.path.exists(files.path(AUTHORITY)):
         _make_authority(files, now, timing)
-    try:
-        found = find_certificate(files, settings)
-        fits = found.ends > now + timing.renewal_days * 86400 and found.names == settings.names
-    except Failed:
-        fits = False
-    if not fits:
-        _make_server_certificate(files, settings, now, timing)
-    return find_certificate(files, settings)
+    with suppress(Failed):
+        found = _parse(files.path(paths[0]), _read(files.path(paths[0])))
+        lasting = found.not_valid_after_utc.timestamp() > now + timing.renewal_days * 86400
+        if lasting and _names_of(found) == names:
+            return
+    cert, key = sign_certificate(files, names, now, timing, node=paths[0] == ROUTE)
+    files.replace(paths[1], key)
+    files.replace(paths[0], cert)
 
 
 def _make_authority(files: GatewayFiles, now: float, timing: GatewayTiming) -> None:
@@ -87,31 +139,8 @@ def _make_authority(files: GatewayFiles, now: float, timing: GatewayTiming) -> N
         .add_extension(_key_usage(signs_certificates=True), critical=True)
         .sign(key, hashes.SHA256())
     )
-    _replace(files, AUTHORITY_KEY, _key_bytes(key))
-    _replace(files, AUTHORITY, made.public_bytes(serialization.Encoding.PEM))
-
-
-def _make_server_certificate(files: GatewayFiles, settings: GatewaySettings, now: float, timing: GatewayTiming) -> None:
-    authority = _parse(files.path(AUTHORITY), _read(files.path(AUTHORITY)))
-    try:
-        signer = serialization.load_pem_private_key(_read(files.path(AUTHORITY_KEY)), password=None)
-    except ValueError:
-        signer = None
-    if not isinstance(signer, ec.EllipticCurvePrivateKey):
-        hint = "restore it, or remove ca.pem: all credentials have to be made anew then (tmuxctl gateway rotate ID)"
-        raise Failed(f"{files.path(AUTHORITY_KEY)} holds no key", reason="bad_certificate", hint=hint)
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "tmuxctl gateway")])
-    made = (
-        _builder(name, authority.subject, key.public_key(), signer.public_key(), now, timing.certificate_days)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(_key_usage(signs_certificates=False), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.SubjectAlternativeName([_general_name(one) for one in settings.names]), critical=False)
-        .sign(signer, hashes.SHA256())
-    )
-    _replace(files, SERVER_KEY, _key_bytes(key))
-    _replace(files, SERVER, made.public_bytes(serialization.Encoding.PEM))
+    files.replace(AUTHORITY_KEY, _key_bytes(key))
+    files.replace(AUTHORITY, made.public_bytes(serialization.Encoding.PEM))
 
 
 def _builder(
@@ -189,12 +218,3 @@ def _parse(path: str, data: bytes) -> x509.Certificate:
         raise Failed(
             f"{ascii(path)} holds no certificate", reason="bad_certificate", hint="remove it; then: tmuxctl gateway up"
         ) from None
-
-
-def _replace(files: GatewayFiles, name: str, data: bytes) -> None:
-    """Put a private file in the place of another, whole."""
-    made = files.path(f".{name}.new")
-    with suppress(FileNotFoundError):
-        os.unlink(made)
-    make_private_file(made, data)
-    os.rename(made, files.path(name))
