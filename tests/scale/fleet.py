@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from gateway.gateway_site import GatewaySite, until
 
 from tmuxctl.gateway.credentials import Credentials, write_credentials
-from tmuxctl.gateway.server.members import Members
+from tmuxctl.gateway.server.authority.members import Members
 from tmuxctl.gateway.server.monitoring import ask_server
 from tmuxctl.operations import RIGHTS
 from tmuxctl.sealed.keys import KeyFiles, key_text
@@ -110,9 +110,7 @@ class Fleet:
 
     def server_memory(self) -> int:
         """The bytes of memory that the server has."""
-        assert self.site.process
-        text = Path(f"/proc/{self.site.process.pid}/status").read_text()
-        return 1024 * int(next(line for line in text.splitlines() if line.startswith("VmRSS")).split()[1])
+        return int(self.server_numbers()["mem"])
 
 
 @contextmanager
@@ -125,8 +123,6 @@ def run_fleet(folder: Path, hosts: int, clients: int) -> Iterator[Fleet]:
         # one command for each would take minutes
         credentials = [Members(site.files).add(GatewayRole.HOST, None) for _ in range(hosts)]
         members = [Members(site.files).add(GatewayRole.CLIENT, None) for _ in range(clients)]
-    site.end()
-    site.start()
     made = Fleet(site, [], [])
     try:
         keys = [_make_client(folder / f"client{number}", own) for number, own in enumerate(members)]
