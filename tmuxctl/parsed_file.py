@@ -4,6 +4,7 @@ which is looked up in the same few files."""
 from __future__ import annotations
 
 import os
+import stat
 import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
@@ -41,7 +42,8 @@ class ParsedFile(Generic[T]):
 def stamp_file(path: str) -> object:
     """What differs once a file was written anew, or the link that it is leads elsewhere; None without one."""
     try:
-        found, target = os.lstat(path), os.stat(path)
+        found = os.lstat(path)
+        target = os.stat(path) if stat.S_ISLNK(found.st_mode) else found
     except OSError:
         return None
-    return tuple((one.st_ino, one.st_size, one.st_mtime_ns, one.st_ctime_ns) for one in (found, target))
+    return found.st_ino, found.st_ctime_ns, target.st_ino, target.st_size, target.st_mtime_ns, target.st_ctime_ns

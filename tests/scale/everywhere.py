@@ -19,6 +19,9 @@ ROUNDS, MOST_SECONDS = 7, 2.0
 SESSIONS, DEAD = 10, 25
 """Sessions of each host, and of how many hosts one is dead."""
 
+PROCESS_HOSTS = 50
+"""Hosts of one process: where hundreds of threads want the lock of one Python, little else is done."""
+
 COMMAND = ("ls", "--all-machines", "--json")
 
 
@@ -26,8 +29,8 @@ def measure(place: Place, hosts: int) -> list[Row]:
     """The rows of a fleet of so many hosts."""
     with run_fleet(place.folder / "fleet", hosts, clients=1) as fleet:
         dead = hosts // DEAD
-        living = fleet.hosts[dead:]
-        fleet.start_hosts([fleet.hosts[:dead], living[::2], living[1::2]], SESSIONS)
+        living, processes = fleet.hosts[dead:], max(1, hosts // PROCESS_HOSTS)
+        fleet.start_hosts([fleet.hosts[:dead], *(living[number::processes] for number in range(processes))], SESSIONS)
         own = dict(os.environ)
         os.environ.clear()
         os.environ.update(fleet.clients[0].environment)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from place import Place, Row, tmuxctl, until
 from tmuxctl.control import Control
 from tmuxctl.surfaces.cli.command_server.client import find_socket
 from tmuxctl.surfaces.cli.setup.serving import start_command_server
+from tmuxctl.value import Value
 
 ROUNDS, TURNS, IDLE_SECONDS = 7, 40, 10.0
 
@@ -29,7 +31,7 @@ def measure(place: Place, sessions: int) -> list[Row]:
     with Control(resident=True) as control:
         control.new("alone", ("sh",))
         server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-        before, alone = resident(server), _turn_seconds(control, "alone")
+        before, alone = resident(server), _measure_times(control, "alone")
         began = time.monotonic()
         for number in range(sessions - 1):
             control.new(f"s{number:04}", ("sh",), wait=False)
@@ -42,7 +44,7 @@ def measure(place: Place, sessions: int) -> list[Row]:
                 len(control.ls().sessions) == sessions,
             ),
             *_measure_lists(sessions),
-            _measure_wait(control, sessions, alone),
+            *_compare_times(sessions, alone, _measure_times(control, f"s{sessions // 2:04}")),
             _measure_memory(place, control, sessions, resident(server) - before),
         ]
         home = Path(control.machine.transport.home)
@@ -75,22 +77,56 @@ def _list_row(what: str, sessions: int, *options: str) -> Row:
     return Row(what, f"< {LISTED_SECONDS:g} s", measured, seconds < LISTED_SECONDS and whole)
 
 
-def _measure_wait(control: Control, sessions: int, alone: float) -> Row:
-    among = _turn_seconds(control, f"s{sessions // 2:04}")
-    told = f"{among / alone:.2f} x ({1000 * among:.1f} ms, {1000 * alone:.1f} ms; medians of {TURNS})"
-    what = f"a line typed into one of {sessions} sessions, until `wait --text` has its answer, beside the same alone"
-    return Row(what, f"≤ {WAIT_RATIO:g} x", told, among <= WAIT_RATIO * alone)
+class TurnTimes(Value):
+    """Median seconds of a line that is typed into a session and waited for: in this process, and by two commands; and of what tmux
+    needs to answer anything."""
+
+    here: float
+    commands: float
+    tmux: float
 
 
-def _turn_seconds(control: Control, name: str) -> float:
-    """The median time of a line that is typed and waited for."""
-    seen = []
-    for number in range(TURNS):
-        began = time.monotonic()
+def _measure_times(control: Control, name: str) -> TurnTimes:
+    def turn(number: int) -> None:
         control.send(name, f"echo turn $((1000 + {number}))".encode())
         assert control.wait(name, text=f"^turn {1000 + number}$").matched
+
+    def turn_by_commands(number: int) -> None:
+        assert tmuxctl("--no-server", "send", name, f"echo turn $((5000 + {number}))").status == 0
+        assert tmuxctl("--no-server", "wait", name, "--text", f"^turn {5000 + number}$").status == 0
+
+    def ask_tmux(_number: int) -> None:
+        control.machine.transport.run([("display-message", "-p", "answer")])
+
+    return TurnTimes(_median(turn, TURNS), _median(turn_by_commands, TURNS // 4), _median(ask_tmux, TURNS))
+
+
+def _median(call: Callable[[int], None], rounds: int) -> float:
+    seen = []
+    for number in range(rounds):
+        began = time.monotonic()
+        call(number)
         seen.append(time.monotonic() - began)
     return statistics.median(seen)
+
+
+def _compare_times(sessions: int, alone: TurnTimes, among: TurnTimes) -> list[Row]:
+    def row(what: str, here: float, before: float, rounds: int, most: float | None) -> Row:
+        told = f"{here / before:.2f} x ({1000 * here:.2f} ms, {1000 * before:.2f} ms; medians of {rounds})"
+        return Row(what, f"≤ {most:g} x" if most else "no limit", told, here <= most * before if most else None)
+
+    name = f"a line typed into one of {sessions} sessions, until `wait --text` has its answer, beside the same alone"
+    return [
+        row(f"{name}: by two commands", among.commands, alone.commands, TURNS // 4, WAIT_RATIO),
+        row(f"{name}: in a process that stays", among.here, alone.here, TURNS, WAIT_RATIO),
+        row(
+            f"tmux alone: an answer of one with {sessions} sessions, beside one session",
+            among.tmux,
+            alone.tmux,
+            TURNS,
+            None,
+        ),
+    ]
 
 
 def _measure_memory(place: Place, control: Control, sessions: int, server_kib: int) -> Row:

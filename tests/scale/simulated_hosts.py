@@ -38,6 +38,9 @@ SCREEN = "\n".join(f"{number:04} " + "x" * 71 for number in range(40))
 PIECE = "y" * 100
 """One piece of output."""
 
+BURST = 16
+"""Pieces that a program prints at once."""
+
 ROUND_SECONDS = 0.02
 
 CONNECT_SECONDS = 120.0
@@ -119,12 +122,13 @@ class SimulatedHost:
         self.recorder.record(Event(time=now, session=f"s{self.events % 10}", status=Status(state)))
 
     def make_output(self) -> int:
-        """Give one piece to who follows; how many do."""
+        """Give some pieces to who follows, as a program prints lines; how many were given."""
         followers = self.control.followers
         for one in followers:
-            one.put(self.pieces)
-        self.pieces += bool(followers)
-        return len(followers)
+            for number in range(BURST):
+                one.put(self.pieces + number)
+        self.pieces += BURST
+        return BURST * len(followers)
 
 
 def make_load(hosts: list[SimulatedHost], events: float, output: float, seconds: float) -> dict[str, Any]:
@@ -140,10 +144,10 @@ def make_load(hosts: list[SimulatedHost], events: float, output: float, seconds:
             hosts[turn_events % len(hosts)].make_event()
             turn_events += 1
         while turn_output < number * ROUND_SECONDS * output:
-            made = hosts[turn_output % len(hosts)].make_output()
+            made = hosts[turn_output // BURST % len(hosts)].make_output()
             told["output"] += made
             told["unfollowed"] += not made
-            turn_output += 1
+            turn_output += BURST
     for one in hosts:
         for follower in one.control.followers:
             follower.put(None)
