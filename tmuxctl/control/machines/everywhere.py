@@ -20,9 +20,9 @@ from tmuxctl.value import changed
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
-SLOTS, SLOT_SECONDS = 32, 0.005
-"""How many machines are asked at once, and after how long another one is asked though none of them has answered: each thread that
-waits for Python's lock wakes up every 5 ms, and with hundreds of them little else is done."""
+SLOTS = 32
+"""How many machines are asked at once, while some answer: each thread that waits for Python's lock wakes up every 5 ms, and with
+hundreds of them little else is done."""
 
 
 def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sessions:
@@ -44,7 +44,7 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
     threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
     deadline = time.monotonic() + limit
     for thread in threads:
-        slots.acquire(timeout=SLOT_SECONDS)
+        slots.acquire(timeout=machine.timing.machine.slot_seconds)
         thread.start()
     try:
         here = look(machine)
