@@ -21,6 +21,8 @@
 # make test-gateway  the gateway, over a real nats-server on loopback, end-to-end encryption with its published vectors, and operations
 #                    that a second process carries out, over carriers that misbehave;
 #                    FAULTS=all: how late the client library alone is too
+# make scale       500 hosts behind a gateway, with 5,000 messages a second, and 1,000 sessions on one: prints a table (five minutes);
+#                    SCALE=small: a tenth of it, in a minute; SCALE_ARGS='everywhere --write': one part, into docs/measured.md
 # make test-mcp    `tmuxctl mcp`, and independent clients of it, from npm and PyPI: tests/mcp_clients/README.md
 # make test-http   `tmuxctl serve`: its callers, and schemathesis over its OpenAPI document
 # make test-web    the page of `tmuxctl serve` as a person uses it: headless Chromium, by playwright
@@ -69,6 +71,8 @@ STATES_ARGS ?=
 AGENTS_ARGS ?=
 WEB_ASSETS_ARGS ?=
 SOAK_ARGS ?= 30
+SCALE ?= full
+SCALE_ARGS ?=
 KILLS ?= 25
 SECONDS ?= 60
 SEED ?=
@@ -140,7 +144,7 @@ PIPE_TESTS := $(OTHER_TESTS:%=--ignore=%) -m pipe
 RAILS_TOOLS := 'zizmor>=1.32' 'cyclonedx-bom>=7'
 STATES_LIBRARIES := ipython textual tqdm prompt_toolkit questionary InquirerPy rich urwid click
 
-.PHONY: all hero dev quick test test-pipe test-ssh test-elsewhere test-rest test-library test-machines test-teams test-gateway snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http chaos states dist clean
+.PHONY: all hero dev quick test test-pipe test-ssh test-elsewhere test-rest test-library test-machines test-teams test-gateway scale snippets plays browsers golden test-faults test-tmux test-mcp test-http test-web test-agents test-agents-full check coverage mutants docs man site cast pictures bench compare measure soak soak-http chaos states dist clean
 .PHONY: web-assets check-workflows release deb install uninstall
 .DEFAULT_GOAL := all
 
@@ -230,6 +234,11 @@ test-gateway:
 	@$(SETUP) system $(TEST_NEEDS) ip=iproute2
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
 	$(BIN)/python -m pytest $(PYTEST_ARGS) $(GATEWAY_TESTS)
+
+scale:
+	@$(SETUP) system $(TEST_NEEDS)
+	@$(MAKE) -s --no-print-directory $(VENV)/.dev
+	$(BIN)/python tests/scale $(SCALE) $(SCALE_ARGS)
 
 test-machines:
 	@$(SETUP) system $(MACHINES_NEEDS)

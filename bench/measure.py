@@ -71,7 +71,7 @@ def main(names: Sequence[str] = (), *, write: bool = True) -> int:
     rows = [row for name in names for row in _measured(name)]
     print("\n" + table(rows))
     if write:
-        _to_page(rows, whole=len(names) == len(SUBJECTS))
+        write_rows(rows, whole=len(names) == len(SUBJECTS))
     return 1 if any(row.holds is False for row in rows) else 0
 
 
@@ -112,7 +112,7 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
 
 
-def _to_page(rows: Sequence[Row], *, whole: bool) -> None:
+def write_rows(rows: Sequence[Row], *, whole: bool) -> None:
     """Put the rows into the table; unless all were measured, the others stay."""
     path = TREE / "docs" / "measured.md"
     text = path.read_text(encoding="utf-8")

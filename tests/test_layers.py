@@ -29,6 +29,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "widths",
         "evidence",
         "results",
+        "parsed_file",
     ),
     (
         "alarm",

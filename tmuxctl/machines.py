@@ -16,6 +16,7 @@ from tmuxctl.config import FILE_LIMIT, config_folder, suggest
 from tmuxctl.errors import Denied, NotFound, Usage
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
+from tmuxctl.parsed_file import ParsedFile
 from tmuxctl.untrusted import read_file
 from tmuxctl.value import Value
 from tmuxctl.vocabulary import Way
@@ -124,7 +125,10 @@ def read_machines_file(path: str) -> str | None:
 
 def read_machines(path: str | None = None) -> dict[str, MachineEntry]:
     """The machines of the file, by name; errors as `read_machines_file`."""
-    path = path or machines_path()
+    return dict(_listed.read(path or machines_path()))
+
+
+def _parse_file(path: str) -> dict[str, MachineEntry]:
     text = read_machines_file(path)
     if text is None:
         return {}
@@ -137,6 +141,9 @@ def read_machines(path: str | None = None) -> dict[str, MachineEntry]:
         except Usage as error:
             raise Usage(f"{ascii(path)}: {error.message}", reason="bad_config", hint=error.hint) from None
     return found
+
+
+_listed = ParsedFile(_parse_file)
 
 
 def _parse_tables(path: str, text: str) -> dict[str, Any]:

@@ -351,6 +351,8 @@ class MachineTiming(Value):
     """How long the first call to one may take: ssh gives up by itself before that, after ten seconds, and says why."""
     all_seconds: float = 5.0
     """How long a list of all machines waits for those that are slow."""
+    slot_seconds: float = 0.005
+    """After how long a list of many machines asks one more, though as many as are asked at once have not answered."""
     heal_seconds: float = 60.0
     """How long a call that follows a session, or waits without a limit, waits for a connection that was lost."""
     retry_seconds: float = 0.5  # the pause before a machine whose connection was lost is reached again

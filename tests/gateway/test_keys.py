@@ -210,7 +210,7 @@ def test_a_known_name_with_another_key_stays_refused(thathost: JoinedHost) -> No
 def test_what_a_machine_that_is_reached_through_its_gateway_alone_is_like(thathost: JoinedHost) -> None:
     found = told(command("machine", "test", "thathost", "--json"))
     checks = {one["name"]: one for one in found["checks"]}
-    assert list(checks) == ["credentials", "gateway", "host", "rights", "release"]
+    assert list(checks) == ["credentials", "gateway", "host", "rights", "release", "path"]
     assert found["ok"]
     assert found["round_trip"] > 0
     assert known_key() in checks["host"]["found"]

@@ -99,7 +99,7 @@ def test_a_machine_that_has_ssh_is_paired_and_keeps_it(behind_both: TwoWays) -> 
 def test_each_way_of_a_machine_is_tested(thathost: TwoWays) -> None:
     found = json.loads(result("machine", "test", "thathost", "--json"))
     names = [one["name"] for one in found["checks"]]
-    assert names[:2] + names[-3:] == ["reached", "tmux", "host", "rights", "release"]
+    assert names[:2] + names[-4:] == ["reached", "tmux", "host", "rights", "release", "path"]
     thathost.ssh.go_down()
     done = command("machine", "test", "thathost", "--json")
     checks = {one["name"]: one for one in json.loads(done.stdout)["checks"]}

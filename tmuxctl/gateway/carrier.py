@@ -19,11 +19,12 @@ from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.direct.path import DirectPath, UsedChannel
 from tmuxctl.gateway.messages import ABOUT, CLIENT_KEY, HOST_KEY, UNKNOWN_CHANNEL, parse_refusal, silent_error
 from tmuxctl.machines import MachineEntry
+from tmuxctl.parsed_file import ParsedFile
 from tmuxctl.rpc.records import VERSION, Connect, Header, Receive, now
 from tmuxctl.sealed.handshake import ClientHandshake
 from tmuxctl.sealed.keys import KeyFiles, KeyPair, StaticKeys, check_public_key, fingerprint
 from tmuxctl.sealed.records import Channel, RecordRefused
-from tmuxctl.sealed.trust import KnownMachine, KnownMachines
+from tmuxctl.sealed.trust import KnownMachine, KnownMachines, known_machines
 from tmuxctl.state_files import take_lock
 from tmuxctl.timing import TIMING, GatewayTiming
 from tmuxctl.untrusted import open_file
@@ -47,13 +48,19 @@ def client_credentials_path() -> str:
 
 def read_client_credentials() -> Credentials:
     """The credentials of this user as a client. Raises as `read_credentials`, and Usage `bad_credentials` for those of a host."""
-    path = client_credentials_path()
+    return _client_credentials.read(client_credentials_path())
+
+
+def _read_client_credentials(path: str) -> Credentials:
     try:
         found = read_credentials(path)
     except NotFound as error:
         hint = f"where the gateway is: tmuxctl gateway add-client; put its file here as {path}"
         raise NotFound(error.message, reason="no_credentials", hint=hint) from None
     return check_role(found, GatewayRole.CLIENT, path)
+
+
+_client_credentials = ParsedFile(_read_client_credentials)
 
 
 def check_role(found: Credentials, role: GatewayRole, path: str) -> Credentials:
@@ -81,7 +88,7 @@ def find_known(entry: MachineEntry) -> KnownMachine:
     """What is known of the machine of an entry. NotFound `no_key` for one that this user never paired with, Denied `key_changed`
     for an entry that leads to another host than the known one."""
     host = entry.gateway or ""
-    known = KnownMachines().find(entry.name)
+    known = known_machines().find(entry.name)
     if known is None:
         there = "`tmuxctl gateway pair CLIENT --credentials FILE` there"
         hint = f"pair with it: {there}, then here: tmuxctl machine pair {entry.name} {host}"

@@ -130,6 +130,8 @@ class CallClient:
         self._connecting, self._lock = threading.Lock(), threading.Lock()
         self._pending: dict[str, _Pending] = {}
         self._beating, self._called = False, 0.0
+        self._gap = threading.Event()
+        """A record is missing, or a call is to be sent again."""
 
     def call(
         self, call: RemoteCall, allowed: Mapping[str, type[Value]], patience: Patience, *, call_id: str | None = None
@@ -239,6 +241,8 @@ class CallClient:
                     self._is_unknown(pending, header)
                     return
                 pending.take(header, body)
+                if pending.early:
+                    self._gap.set()
             except TmuxctlError as error:
                 pending.fail(error)
 
@@ -251,6 +255,7 @@ class CallClient:
             if again:
                 # at the next beat
                 pending.taken, pending.beat = False, 0.0
+                self._gap.set()
         if not again:
             # it runs anew there, and knows nothing of what was before
             pending.fail(Unreachable("the tmuxctl there was started anew", reason="restarted", hint="repeat it"))
@@ -259,9 +264,6 @@ class CallClient:
         pending.repeatable = patience.repeatable or not patience.changes
         with self._lock:
             self._pending[pending.id], self._called = pending, pending.began
-            start, self._beating = not self._beating, True
-        if start:
-            threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
         try:
             self._reach()
             # silence begins now: to connect may have taken longer than a call bears it
@@ -275,6 +277,10 @@ class CallClient:
                     raise self.unknown_error(patience) from error
                 raise
         self._send_call(pending)
+        with self._lock:
+            start, self._beating = not self._beating, True
+        if start:
+            threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
 
     def _send_call(self, pending: _Pending) -> None:
         for part, body in enumerate(pending.parts):
@@ -314,7 +320,9 @@ class CallClient:
     def _beat(self) -> None:
         """Tell the machine of each call that its caller is there, and ask for what got lost."""
         while True:
-            time.sleep(self.timing.gap_seconds)
+            if self._gap.wait(self._seconds_to_beat()):
+                time.sleep(self.timing.gap_seconds)
+                self._gap.clear()
             with self._lock:
                 found = list(self._pending.values())
                 if not found and time.monotonic() - self._called > self.timing.idle_seconds:
@@ -330,6 +338,16 @@ class CallClient:
                     self._send_call(pending)
                 else:
                     self.ask_on(pending, again=late or now - pending.moved > self.timing.beat_seconds)
+
+    def _seconds_to_beat(self) -> float:
+        """For how long no call needs a beat: a process may have hundreds of machines, and a thread for each."""
+        with self._lock:
+            found = list(self._pending.values())
+        timing, now = self.timing, time.monotonic()
+        if any(pending.early for pending in found):
+            return timing.gap_seconds
+        first = min((pending.beat for pending in found), default=now)
+        return max(timing.gap_seconds, first + timing.beat_seconds - now)
 
     # the carrier
 

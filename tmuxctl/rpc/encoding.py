@@ -215,20 +215,8 @@ class _Decoder:
 
     def decode(self, kind: Any, data: Any, name: str) -> Any:
         """The value of this annotation; `name` is that of the field it stands in."""
-        if kind is Any:
-            return self.decode_any(data, result_classes())
-        if isinstance(kind, type) and (read := self._reader(kind)):
-            return read(kind, data, name)
-        origin, parts = get_origin(kind), get_args(kind)
-        if origin in (Union, types.UnionType):
-            return self._decode_choice(parts, data, name)
-        if origin is tuple and isinstance(data, list):
-            return tuple(self.decode(parts[0], item, name) for item in data)
-        if isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(data, dict):
-            if parts[1] is Any:
-                return {self._text(str, key, ""): self.plain(item) for key, item in data.items()}
-            return {self._text(str, key, ""): self.decode(parts[1], item, name) for key, item in data.items()}
-        raise _bad(f"{name} is no {kind}")
+        read, parts = _find_reader(kind)
+        return read(self, parts, data, name)
 
     def decode_any(self, data: Any, allowed: Mapping[str, type[Value]]) -> Any:
         """The value of a class that is named with it."""
@@ -239,34 +227,41 @@ class _Decoder:
         kind = allowed.get(data["class"]) if isinstance(data["class"], str) else None
         if kind is None:
             raise _bad("a result of another operation")
-        return self._value(kind, data["value"], "")
+        return self.decode_value(kind, data["value"], "")
 
     def plain(self, data: Any) -> Any:
         """What is JSON and nothing else, without control characters."""
         if isinstance(data, str):
-            return self._text(str, data, "")
+            return self.decode_text(str, data, "")
         if isinstance(data, list):
             return [self.plain(item) for item in data]
         if isinstance(data, dict):
-            return {self._text(str, key, ""): self.plain(item) for key, item in data.items()}
+            return {self.decode_text(str, key, ""): self.plain(item) for key, item in data.items()}
         return data
 
-    def _reader(self, kind: type) -> Callable[[Any, Any, str], Any] | None:
-        if issubclass(kind, Value):
-            return self._value
-        if issubclass(kind, Enum):
-            return self._word
-        readers: dict[type, Callable[[Any, Any, str], Any]] = {
-            str: self._text,
-            bytes: self._bytes,
-            bool: self._scalar,
-            int: self._scalar,
-            float: self._scalar,
-            type(None): self._scalar,
-        }
-        return readers.get(kind)
+    def decode_untyped(self, _kind: Any, data: Any, _name: str) -> Any:
+        """A value whose class is named with it."""
+        return self.decode_any(data, result_classes())
 
-    def _decode_choice(self, kinds: tuple[Any, ...], data: Any, name: str) -> Any:
+    def decode_items(self, kind: Any, data: Any, name: str) -> tuple[Any, ...]:
+        """Values of one annotation."""
+        if not isinstance(data, list):
+            raise _bad(f"{name} is no list")
+        return tuple(self.decode(kind, item, name) for item in data)
+
+    def decode_mapping(self, kind: Any, data: Any, name: str) -> dict[str, Any]:
+        """Values of one annotation by words; JSON alone where that is Any."""
+        if not isinstance(data, dict):
+            raise _bad(f"{name} is no object")
+        if kind is Any:
+            return {self.decode_text(str, key, ""): self.plain(item) for key, item in data.items()}
+        return {self.decode_text(str, key, ""): self.decode(kind, item, name) for key, item in data.items()}
+
+    def decode_nothing(self, kind: Any, _data: Any, name: str) -> Any:
+        """No value has this annotation."""
+        raise _bad(f"{name} is no {kind}")
+
+    def decode_choice(self, kinds: tuple[Any, ...], data: Any, name: str) -> Any:
         if data is None and type(None) in kinds:
             return None
         for kind in kinds:
@@ -276,7 +271,7 @@ class _Decoder:
                 continue
         raise _bad(f"{name} is none of what it may be")
 
-    def _value(self, kind: type[Value], data: Any, name: str) -> Value:
+    def decode_value(self, kind: type[Value], data: Any, name: str) -> Value:
         if not isinstance(data, dict):
             raise _bad(f"{name or kind.__name__} is no object")
         # what a later release adds is not known here, and what an earlier one had not is as its default
@@ -284,7 +279,8 @@ class _Decoder:
         found = {
             field: self.decode(of, data[field], field)
             for field, of in kinds.items()
-            if field in data and not (field in self.left_out and field in kind._defaults)
+            if field in data
+            and not (field in kind._defaults and (field in self.left_out or _is_default(kind, field, data)))
         }
         _check_names(kind, found)
         try:
@@ -294,13 +290,13 @@ class _Decoder:
                 f"{kind.__name__} without {', '.join(kind._names - found.keys() - kind._defaults.keys())}"
             ) from None
 
-    def _word(self, kind: Any, data: Any, name: str) -> Any:
+    def decode_word(self, kind: Any, data: Any, name: str) -> Any:
         try:
             return kind(data)
         except ValueError:
             raise _bad(f"{name} is no {kind.__name__}") from None
 
-    def _text(self, kind: Any, data: Any, name: str) -> str:
+    def decode_text(self, kind: Any, data: Any, name: str) -> str:
         if not isinstance(data, str):
             raise _bad(f"{name} is no text")
         if not _is_unicode(data) and _surrogates_in(name).search(data):
@@ -312,18 +308,59 @@ class _Decoder:
             return "".join(part if number % 2 else CONTROLS.sub("", part) for number, part in parts)
         return data if name in self.exact else CONTROLS.sub("", data)
 
-    def _bytes(self, kind: Any, data: Any, name: str) -> bytes:
+    def decode_bytes(self, kind: Any, data: Any, name: str) -> bytes:
         try:
             return base64.b64decode(data, validate=True)
         except (ValueError, TypeError):
             raise _bad(f"{name} is no base64") from None
 
-    def _scalar(self, kind: Any, data: Any, name: str) -> Any:
+    def decode_scalar(self, kind: Any, data: Any, name: str) -> Any:
         if kind is float and type(data) is int and abs(data) < 1 << 53:
             return float(data)
         if type(data) is not kind:
             raise _bad(f"{name} is no {kind.__name__}")
         return data
+
+
+def _is_default(kind: type[Value], field: str, data: Mapping[str, Any]) -> bool:
+    """Whether a field is told to be None, as it is where it is not told: most of a session's are."""
+    return data[field] is None and kind._defaults[field] is None
+
+
+_Read = Callable[[_Decoder, Any, Any, str], Any]
+"""Reads a value: what it is to be, the data, and the name of the field it stands in."""
+
+_SCALARS: Mapping[type, _Read] = {
+    str: _Decoder.decode_text,
+    bytes: _Decoder.decode_bytes,
+    bool: _Decoder.decode_scalar,
+    int: _Decoder.decode_scalar,
+    float: _Decoder.decode_scalar,
+    type(None): _Decoder.decode_scalar,
+}
+
+
+@lru_cache(maxsize=1024)
+def _find_reader(kind: Any) -> tuple[_Read, Any]:
+    """What reads the values of an annotation, and what it is to be told of it: to ask an annotation takes as long as to read a
+    value, and a list of 5,000 sessions has 100,000."""
+    if kind is Any:
+        return _Decoder.decode_untyped, kind
+    if isinstance(kind, type):
+        if issubclass(kind, Value):
+            return _Decoder.decode_value, kind
+        if issubclass(kind, Enum):
+            return _Decoder.decode_word, kind
+        if kind in _SCALARS:
+            return _SCALARS[kind], kind
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        return _Decoder.decode_choice, parts
+    if origin is tuple:
+        return _Decoder.decode_items, parts[0]
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _Decoder.decode_mapping, parts[1]
+    return _Decoder.decode_nothing, kind
 
 
 def _check_names(kind: type[Value], found: Mapping[str, Any]) -> None:

@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X
 
 from tmuxctl.errors import Conflict, Denied, TmuxctlError, Usage
 from tmuxctl.ownership import make_parents, refuse_unsafe
+from tmuxctl.parsed_file import ParsedFile, stamp_file
 from tmuxctl.state_files import make_private_folder, state_home, take_lock, write_record
 from tmuxctl.timing import TIMING, SealedTiming
 from tmuxctl.untrusted import open_file, parse_record, read_file
@@ -68,12 +69,15 @@ class KeyFiles:
         Denied `unsafe_file`, `bad_owner` or `bad_mode` for a file or folder that is a link, no regular one, or not this user's
         alone; Denied `bad_key` for a file that holds no key.
         """
+        found = self.find()
+        if found is not None:
+            return found
         with self._locked():
             return self._read() or self._write(StaticKeys(make_key_pair()))
 
     def find(self) -> StaticKeys | None:
-        """The keys, None where there are none yet. Raises as `load`."""
-        return self._read()
+        """The keys, None where there are none yet; read again once the file was changed. Raises as `load`."""
+        return _read_keys.read(self.path)
 
     def rotate(self) -> StaticKeys:
         """Make another key, and keep the present one as the old one. Raises as `load`."""
@@ -113,11 +117,7 @@ class KeyFiles:
 
     def stamp(self) -> object:
         """What differs once the keys were changed; None without any."""
-        try:
-            found = os.lstat(self.path)
-        except OSError:
-            return None
-        return found.st_ino, found.st_mtime_ns
+        return stamp_file(self.path)
 
     def _read(self) -> StaticKeys | None:
         hint = f"look at it: ls -l {self.path}"
@@ -148,12 +148,22 @@ class KeyFiles:
         write_record(self.path, record, durable=True)
         return keys
 
+    def _read_safely(self) -> StaticKeys | None:
+        """The keys, of a folder that no other user can change."""
+        found = self._read()
+        if found is not None:
+            self._check_folder()
+        return found
+
+    def _check_folder(self) -> None:
+        make_private_folder(self.folder)
+        refuse_unsafe(os.path.abspath(self.folder))
+
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes from making or changing the keys meanwhile; Conflict `busy`."""
         make_parents(self.folder)
-        make_private_folder(self.folder)
-        refuse_unsafe(os.path.abspath(self.folder))
+        self._check_folder()
         busy = Conflict("another process changes the keys", reason="busy", hint="try again")
         handle = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
@@ -161,6 +171,9 @@ class KeyFiles:
             yield
         finally:
             os.close(handle)
+
+
+_read_keys = ParsedFile(lambda path: KeyFiles(os.path.dirname(path))._read_safely())  # noqa: SLF001
 
 
 def make_key_pair() -> KeyPair:

@@ -14,6 +14,7 @@ import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Generic, Protocol, TypeVar
 
 from tmuxctl.config import config_folder
@@ -21,6 +22,7 @@ from tmuxctl.errors import Conflict, Denied, NotFound, Usage
 from tmuxctl.machines import check_machine_name
 from tmuxctl.operations import RIGHTS, check_rights
 from tmuxctl.ownership import make_parents, refuse_unsafe
+from tmuxctl.parsed_file import ParsedFile
 from tmuxctl.sealed.keys import MOST_CLIENTS, fingerprint, key_text, parse_key
 from tmuxctl.state_files import take_lock
 from tmuxctl.timing import TIMING, SealedTiming
@@ -79,8 +81,8 @@ class TrustFile(Generic[E]):
     ) -> None:
         self.path = path
         self._parse, self._write, self._timing = parse, write, timing
-        self._loaded: tuple[object, dict[str, E], dict[bytes, E]] = (None, {}, {})
-        """What the file was when it was read, and its entries by name and key: replaced at once, as several threads read it."""
+        self._parsed = ParsedFile(lambda _: self._parse_text(self._read() or ""))
+        """The entries of the file by name and by key."""
 
     def entries(self) -> tuple[E, ...]:
         """All entries, in the order of the file; none where there is no file."""
@@ -136,11 +138,7 @@ class TrustFile(Generic[E]):
 
     def _load(self) -> tuple[dict[str, E], dict[bytes, E]]:
         """The entries by name and by key."""
-        stamp, loaded = _stamp_file(self.path), self._loaded
-        if stamp != loaded[0]:
-            names, keys = self._parse_text((stamp is not None and self._read()) or "")
-            self._loaded = loaded = (stamp, names, keys)
-        return loaded[1], loaded[2]
+        return self._parsed.read(self.path)
 
     def _parse_text(self, text: str) -> tuple[dict[str, E], dict[bytes, E]]:
         names: dict[str, E] = {}
@@ -241,6 +239,14 @@ class KnownMachines(TrustFile[KnownMachine]):
         return known
 
 
+def known_machines() -> KnownMachines:
+    """The hosts that this user's clients know, for who only looks them up: the file is parsed once for all of them."""
+    return _known_machines(KnownMachines().path)
+
+
+_known_machines = lru_cache(maxsize=4)(KnownMachines)
+
+
 class AuthorizedClients(TrustFile[AuthorizedClient]):
     """The clients that this user's host answers: `~/.config/tmuxctl/authorized_clients` unless another file is given."""
 
@@ -323,12 +329,3 @@ def write_authorized_client(entry: AuthorizedClient) -> str:
 def _words(line: str) -> list[str]:
     """The words of a line; none of a comment or an empty one."""
     return [] if line.lstrip().startswith("#") else line.split()
-
-
-def _stamp_file(path: str) -> object:
-    """What differs once a file was written anew; None without one."""
-    try:
-        found = os.lstat(path)
-    except OSError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -20,13 +20,17 @@ from tmuxctl.value import changed
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
 
+SLOTS = 32
+"""How many machines are asked at once, while some answer: each thread that waits for Python's lock wakes up every 5 ms, and with
+hundreds of them little else is done."""
+
 
 def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sessions:
     """The sessions of this machine and of all of machines.toml, and what is wrong with those that told nothing in time."""
     names, call = list(machines.read_machines()), current()
     limit = machine.timing.machine.all_seconds
     found: dict[str, Sessions | TmuxctlError] = {}
-    over = threading.Event()
+    over, slots = threading.Event(), threading.Semaphore(SLOTS)
 
     def ask(name: str) -> None:
         try:
@@ -34,10 +38,13 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
                 found[name] = _on(machine, name, look)
         except TmuxctlError as error:
             found[name] = error
+        finally:
+            slots.release()
 
     threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
     deadline = time.monotonic() + limit
     for thread in threads:
+        slots.acquire(timeout=machine.timing.machine.slot_seconds)
         thread.start()
     try:
         here = look(machine)

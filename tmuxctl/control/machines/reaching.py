@@ -108,10 +108,11 @@ class ReachedMachine:
 
     def _decide(self) -> Machine:
         timing, now = self._here.timing.machine, time.time()
-        used = self._used or find_used(self.entry.name)
+        ways = self.entry.ways
+        # what is written down matters where there are several
+        used = self._used or (find_used(self.entry.name) if len(ways) > 1 else None)
         if used is not None and not used.is_fresh(now, timing.way_seconds):
             used = None
-        ways = self.entry.ways
         if used is not None and (used.way in ways or used is self._used):
             ways = (used.way, *(way for way in ways if way not in (used.way, Way.LOCAL)))
         elif is_own_machine(self.entry):
@@ -157,12 +158,12 @@ def is_own_machine(entry: MachineEntry) -> bool:
     """Whether a machine is this one: the key that is known of it is this user's own. Its name or address decide nothing."""
     try:
         from tmuxctl.sealed.keys import KeyFiles
-        from tmuxctl.sealed.trust import KnownMachines
+        from tmuxctl.sealed.trust import known_machines
     except ImportError:
         return False
     # what is wrong with these files is told by the way through the gateway
     with suppress(TmuxctlError):
-        known = KnownMachines().find(entry.name)
+        known = known_machines().find(entry.name)
         own = KeyFiles().find() if known is not None and known.host_id == entry.gateway else None
         return own is not None and known is not None and known.key in (one.public for one in own.all)
     return False
