@@ -99,8 +99,8 @@ class ClusterSite:
     def __init__(self, place: Path, names: Sequence[str], inside: Sequence[Sequence[str]] | None = None) -> None:
         # each has its own address, so all have the same ports
         port, websocket, cluster, leaf = free_ports(4)
-        self.port = port
-        self._ports = [f"--websocket-port={websocket}", f"--cluster-port={cluster}", f"--leaf-port={leaf}"]
+        self.port, self.leaf_port = port, leaf
+        self.ports = [f"--websocket-port={websocket}", f"--cluster-port={cluster}"]
         words = inside or [()] * len(names)
         self.nodes = [ClusterNode(name, place / f"node{number}", words[number]) for number, name in enumerate(names)]
 
@@ -112,7 +112,7 @@ class ClusterSite:
     def start(self) -> None:
         """Run all three, until each has a copy of the events."""
         others = [f"--cluster={one.name}" for one in self.nodes[1:]]
-        self.first.start(*self._listen(self.first), f"--name={self.first.name}", *self._ports, *others)
+        self.first.start(*self.listen(self.first), f"--name={self.first.name}", *self.ports, *others)
         for one in self.nodes[1:]:
             made = self.first.home / f"gateway-node-{one.name}.json"
             (one.home / "node.json").write_bytes(made.read_bytes())
@@ -121,7 +121,7 @@ class ClusterSite:
 
     def start_anew(self, node: ClusterNode) -> None:
         """Run a node by its file."""
-        node.start(*self._listen(node), "--node=node.json")
+        node.start(*self.listen(node), "--node=node.json")
 
     def restart(self, node: ClusterNode) -> None:
         """Run a node again, as it was told before."""
@@ -148,6 +148,7 @@ class ClusterSite:
         for one in self.nodes:
             one.end()
 
-    def _listen(self, node: ClusterNode) -> list[str]:
+    def listen(self, node: ClusterNode) -> list[str]:
+        """What tells a node where to listen."""
         (monitor,) = free_ports(1)
         return [f"--listen={node.name}:{self.port}", f"--monitor-port={monitor}"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -35,6 +36,20 @@ from tmuxctl.value import changed
 
 PROMISED_SECONDS = 10.0
 """How long after the loss of a node requests are answered, and events stored, again."""
+
+PAGE = Path(__file__).resolve().parent.parent.parent / "docs/cluster.md"
+
+STEPS = (
+    ("a.example.org", "tmuxctl gateway up --name a.example.org --cluster b.example.org --cluster c.example.org"),
+    ("b.example.org", "tmuxctl gateway up --node gateway-node-b.example.org.json"),
+    ("a.example.org", "tmuxctl gateway up --leaf-port 7422"),
+    ("a.example.org", "tmuxctl gateway add-leaf gateway.site.example.org --out site.json"),
+    ("a.example.org", "tmuxctl gateway add-host build-box --node gateway.site.example.org"),
+    ("a.example.org", "tmuxctl gateway add-tenant lab"),
+    ("a.example.org", "tmuxctl gateway add-host build-box --tenant lab"),
+    ("a.example.org", "tmuxctl gateway ls"),
+)
+"""The commands of the page, and on which machine each is typed."""
 
 ADDRESSES, MEMBERS = ("10.205.0.1", "10.205.0.2", "10.205.0.3"), "10.205.0.9"
 """Of the nodes, and of the machine of the host and client, where each has a network of its own."""
@@ -363,6 +378,54 @@ def spooled(host: Connection, place: Path) -> Iterator[Spool]:
         publisher.close()
         with suppress(TmuxctlError):
             spool.close()
+
+
+def test_the_steps_of_the_page(place: Path) -> None:
+    blocks = re.findall(r"^```sh\n(.+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
+    typed = [re.sub(r"\s+#\s.*", "", line) for block in blocks for line in block.splitlines()]
+    assert typed == [command for _, command in STEPS]
+    names = ("a.example.org", "b.example.org", "c.example.org", "gateway.site.example.org")
+    meant = {name: f"127.0.14.{number}" for number, name in enumerate(names, 1)}
+    made = ClusterSite(place, list(meant.values())[:3])
+    site = ClusterNode(meant[names[3]], place / "site")
+    nodes = dict(zip(names, [*made.nodes, site], strict=True))
+
+    def type_command(name: str, command: str) -> str:
+        """Type a command on a machine; the addresses that stand for names are those of loopback, with ports of their own."""
+        for shown, address in meant.items():
+            command = command.replace(shown, address)
+        node, words = nodes[name], command.replace("7422", str(made.leaf_port)).split()[2:]
+        if words[0] != "up":
+            done = node.command(*words)
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+        first = not (node.home / "gateway.log").exists()
+        node.end()
+        own = made.listen(node) if first else ()
+        node.start(*words[1:], *own, *(made.ports if "--name" in words else ()))
+        return ""
+
+    def bring(name: str, file: str) -> None:
+        (nodes[name].home / file).write_bytes((made.first.home / file).read_bytes())
+
+    printed = ""
+    try:
+        for number, (name, command) in enumerate(STEPS):
+            printed = type_command(name, command)
+            if number == 0:
+                for other in names[1:3]:
+                    bring(other, f"gateway-node-{meant[other]}.json")
+            if number == 1:
+                type_command("c.example.org", command.replace("b.example.org", "c.example.org"))
+            if number in (1, 2):
+                until(made.is_whole, "the nodes do not find each other", 60)
+        assert sum("build-box" in line for line in printed.splitlines()) == 2
+        bring(names[3], "site.json")
+        type_command(names[3], "tmuxctl gateway up --node site.json")
+        until(lambda: "Leafnode connection created" in site.read_log(), "the site does not reach the gateway")
+    finally:
+        site.end()
+        made.end()
 
 
 @pytest.mark.parametrize(
