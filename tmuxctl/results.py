@@ -502,7 +502,8 @@ class Doctor(Value):
 class MachineLine(Value):
     """One machine: its name, where it comes from (`machines.toml`, `ssh config`), what ssh is told or the command that takes its
     place, and the tmux and the socket that are used there (None: the same as here); `gateway` is its id behind a gateway. `way` is
-    the one by which it is reached: where it has several the one that was used last (None: not known), and `used` when."""
+    the one by which it is reached: where it has several the one that was used last (None: not known), and `used` when. `direct` is
+    `tcp` or `webrtc` while a process here reaches it past its gateway."""
 
     name: str
     source: str
@@ -513,6 +514,7 @@ class MachineLine(Value):
     gateway: str | None = None
     way: Way | None = None
     used: str | None = None
+    direct: str | None = None
 
 
 class Machines(Value):

@@ -225,6 +225,9 @@ def test_a_host_is_found_again_without_the_gateway(host: JoinedHost, gateway: Ga
         until(lambda: find_path("thathost") == "tcp", "no direct path")
         tested = json.loads(command("machine", "test", "thathost", "--json").stdout)
         assert {one["name"]: one["found"] for one in tested["checks"]}["path"] == "direct: over TCP"
+        listed = json.loads(command("machine", "ls", "--json").stdout)["machines"]
+        assert [one["direct"] for one in listed if one["name"] == "thathost"] == ["tcp"]
+        assert "directly" in command("machine", "ls").stdout
     gateway.end(signal.SIGKILL)
     # of processes that never saw the gateway
     assert command("exec", "thathost/sh", "--", "echo", "one").stdout == "one\n"

@@ -413,7 +413,8 @@ def _ways_to(machine: results.MachineLine) -> str:
 def _used_way(machine: results.MachineLine, now: float) -> str:
     if machine.way is None:
         return "-"
-    return machine.way.value if machine.used is None else f"{machine.way.value} {age(now - moment(machine.used))} ago"
+    way = f"{machine.way.value}, directly" if machine.direct else machine.way.value
+    return way if machine.used is None else f"{way} {age(now - moment(machine.used))} ago"
 
 
 def _value(value: Any, *, empty: str = "-") -> str:

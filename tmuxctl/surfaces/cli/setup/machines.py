@@ -448,7 +448,7 @@ def _forget_key(name: str) -> bool:
 
 
 def _to_line(entry: MachineEntry) -> MachineLine:
-    from tmuxctl.control.machines.ways import find_used
+    from tmuxctl.control.machines.ways import find_path, find_used
     from tmuxctl.results import MachineLine
 
     # the record of a machine with one way says at most that it is this machine
@@ -467,4 +467,5 @@ def _to_line(entry: MachineEntry) -> MachineLine:
         entry.gateway,
         way,
         when,
+        find_path(entry.name) if entry.gateway else None,
     )
