@@ -71,6 +71,11 @@ class MachineLists:
                 if name not in self._overs:
                     self._begin(name)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether machines are asked."""
+        return self._read_at > float("-inf")
+
     def stop(self) -> None:
         """Ask no more; the threads end on their own, and `renew` begins anew."""
         with self._lock:

@@ -148,6 +148,14 @@ class Board:
             for name, one in self._listed.items()
         }
 
+    def knows_all(self) -> bool:
+        """Whether the rows are of all other machines too: each told its sessions, or why it does not."""
+        if self.machines is None:
+            return True
+        told = self.told_machines
+        whole = self.machines.has_begun and told.keys() >= self.machines.all().keys()
+        return whole and all(one["known"] or one["problem"] for one in told.values())
+
     def find_reader(self, reader: str) -> TileReader | None:
         """The reader with this id."""
         with self._lock:
@@ -455,9 +463,15 @@ async def stream_tiles(board: Board, access: CallerAccess, holds: Callable[[], b
                 continue
 
 
-async def read_tiles(board: Board, access: CallerAccess) -> dict[str, Any]:
-    """All rows that the caller may know of, once."""
+async def read_tiles(board: Board, access: CallerAccess, session: str = "") -> dict[str, Any]:
+    """All rows that the caller may know of, once: those of machines that are slow are not waited for longer than by `ls`, and not
+    where `session`, by its id or name, is among the others."""
+    until = time.monotonic() + board.control.machine.timing.machine.all_seconds
     with board.read(access) as reader:
+        while not board.hub.stopped and time.monotonic() < until and not board.knows_all():
+            if any(session in (row.told["id"], row.told["name"]) for row in board.snapshot()[1].values()):
+                break
+            await asyncio.sleep(TIMING.http.tiles_seconds / 10)
         while (found := reader.take()) is None and not board.hub.stopped:
             await asyncio.sleep(TIMING.http.tiles_seconds / 10)
     return found or {"all": True, "rows": [], "gone": [], "asking": 0, "machines": [], "now": format_time()}

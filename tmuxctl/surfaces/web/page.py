@@ -82,7 +82,7 @@ class WebPage:
             screen = await self.served.calls.operate(
                 call, "screen", {"session": session, "html": True, "wide": False, "state": False}
             )
-            rows = (await read_tiles(self.board, access))["rows"]
+            rows = (await read_tiles(self.board, access, session))["rows"]
             row = next((row for row in rows if session in (row["id"], row["name"])), None)
             if row is None:
                 raise NotFound(f"no session {ascii(session[:60])}", reason="no_session", hint="it may have ended")
