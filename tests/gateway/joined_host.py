@@ -71,8 +71,12 @@ class JoinedHost:
             check=False,
         )
 
-    def start(self, program: tuple[str, ...] = TMUXCTL, gateway: tuple[str, ...] = ("--gateway", "host.json")) -> None:
-        """Serve, until it listens; at a Unix socket only."""
+    def start(
+        self,
+        program: tuple[str, ...] = TMUXCTL,
+        gateway: tuple[str, ...] = ("--gateway", "host.json", "--direct", "off"),
+    ) -> None:
+        """Serve, until it listens; at a Unix socket only. All goes through the gateway unless that is said otherwise."""
         with open(self.home / "serve.log", "wb") as log:
             self.process = subprocess.Popen(
                 [*program, "serve", "--listen", "unix", *gateway],

@@ -877,40 +877,44 @@ def test_a_call_that_waits_does_not_wait_for_who_was_never_reached() -> None:
 
 @pytest.mark.timeout(60)
 def test_a_call_that_was_told_as_not_done_is_not_sent_later(until: Callable[..., Any]) -> None:
-    told, reached, sent = threading.Event(), threading.Event(), list[str]()
+    told, made, sent = threading.Event(), list[Any](), list[tuple[str, str]]()
 
     class Late:
-        """A machine that is reached at the second attempt, once the caller of the first one was told that it is not."""
+        """A machine that is lost behind a call, and is reached again once the caller of the next one was told that it is not."""
 
-        def __init__(self, *_: object) -> None:
-            beating = next(one for one in threading.enumerate() if one.name == "calls-late")
-            if threading.current_thread() is not beating:
-                assert beating.ident
-                # it comes here as soon as this attempt is over
-                until(lambda: sys._current_frames()[beating.ident or 0].f_code.co_name == "_reach")
-                raise Unreachable("it is off", reason="no_answer", hint="switch it on")
-            assert told.wait(20)
-            self.connected = now()
+        def __init__(self, _receive: Receive, lost: Callable[[], None]) -> None:
+            self.lost, self.connected = lost, now()
+            if made:
+                beating = next(one for one in threading.enumerate() if one.name == "calls-late")
+                if threading.current_thread() is not beating:
+                    assert beating.ident
+                    # it comes here as soon as this attempt is over
+                    until(lambda: sys._current_frames()[beating.ident or 0].f_code.co_name == "_reach")
+                    raise Unreachable("it is off", reason="no_answer", hint="switch it on")
+                assert told.wait(20)
+            made.append(self)
 
         def send(self, header: Header, _body: bytes) -> None:
-            sent.append(str(header["type"]))
+            sent.append((str(header["type"]), str(header["id"])))
 
         def close(self) -> None:
-            reached.set()
+            """Nothing is open."""
 
     client = CallClient("late", Late, timing=QUICK)
+    send = RemoteCall(operation="send", arguments={}, data={})
+    with pytest.raises(Unreachable):
+        client.call(send, {}, Patience(0.1, False, True, True, "0122", 0.1), call_id="before")
+    assert ("call", "before") in sent
+    made[0].lost()
     with pytest.raises(Unreachable) as ended:
-        client.call(
-            RemoteCall(operation="send", arguments={}, data={}), {}, Patience(60.0, False, True, True, "0123", 1.0)
-        )
+        client.call(send, {}, Patience(60.0, False, True, True, "0123", 1.0), call_id="given up")
     assert ended.value.reason == "no_answer"
     told.set()
-    until(lambda: client._carrier)
+    until(lambda: len(made) > 1)
     # what the beat does with it comes before its next one
     time.sleep(10 * QUICK.gap_seconds)
     client.close()
-    assert reached.is_set()
-    assert sent == []
+    assert "given up" not in {call_id for _, call_id in sent}
 
 
 def test_a_machine_that_only_says_that_it_has_the_call_is_not_waited_for_without_end() -> None:
