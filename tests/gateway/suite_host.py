@@ -24,7 +24,7 @@ def main() -> None:
     control = Control(resident=True, **(pickle.loads(Path(given).read_bytes()) if given else {}))
     vars(host)["KeyFiles"] = lambda: KeyFiles(f"{folder}/keys")
     vars(host)["AuthorizedClients"] = lambda: AuthorizedClients(f"{folder}/authorized_clients")
-    with host.GatewayHost(control, read_credentials(credentials)) as serving:
+    with host.GatewayHost(control, read_credentials(credentials), direct="off") as serving:
         serving.connection.wait_connected(20.0)
         print("listening", flush=True)
         threading.Event().wait()

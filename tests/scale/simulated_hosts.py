@@ -110,7 +110,7 @@ class SimulatedHost:
         for module in (host_module, recording):
             vars(module)["KeyFiles"] = lambda: KeyFiles(str(folder / "keys"))
             vars(module)["AuthorizedClients"] = lambda: AuthorizedClients(str(folder / "authorized_clients"))
-        self.host = GatewayHost(self.control, read_credentials(str(folder / "host.json")))
+        self.host = GatewayHost(self.control, read_credentials(str(folder / "host.json")), direct="off")
         self.recorder = EventRecorder(self.host.connection, spool=Spool(str(folder / "spool")))
         self.events = self.pieces = 0
 
