@@ -37,6 +37,7 @@ listen = "unix"
 tls_cert = "none"
 tls_key = "none"
 gateway = "none"
+direct = "on"
 """
 
 
