@@ -81,3 +81,8 @@ def tmuxctl(*words: str, stdin: str | None = None) -> Ran:
             check=False,
         )
     )
+
+
+def is_below(folder: Path, name: str) -> bool:
+    """Whether a file of this name is below a folder, from which others go meanwhile."""
+    return any(name in (*folders, *files) for _, folders, files in os.walk(folder))

@@ -9,7 +9,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from machines.conftest import Ran, tmuxctl
+from machines.conftest import Ran, is_below, tmuxctl
 from machines.ssh_server import SshServer, configure_ssh, find_free_port, make_key
 
 from tmuxctl.control import Control
@@ -142,7 +142,7 @@ def test_no_name_becomes_an_option_of_ssh(site: Path, words: list[str]):
     ran = tmuxctl(*separated)
     assert ran.status in (2, 3, 125), ran.errors
     assert not (site / "ssh-calls").exists()
-    assert not list(site.rglob("owned"))
+    assert not is_below(site, "owned")
     assert not (site / "config/tmuxctl/machines.toml").exists()
 
 
