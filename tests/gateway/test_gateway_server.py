@@ -139,7 +139,7 @@ def test_without_members_it_is_open_to_nothing(gateway: GatewaySite, keyed: bool
     async def enter() -> None:
         client = GatewayClient()
         context = ssl.create_default_context(cadata=authority)
-        await client.open(settings.urls[0], context, key.seed, key.claims)
+        await client.open(settings.urls[0], context, key.seed, key.claims, connect_timeout=10)
 
     with pytest.raises(nats.errors.Error, match=r"Authorization Violation"):
         asyncio.run(enter())

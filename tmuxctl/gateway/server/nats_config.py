@@ -116,7 +116,8 @@ def _trust(files: GatewayFiles, trusted: TrustedAccounts) -> dict[str, Any]:
             "dir": files.path("accounts"),
             "allow_delete": False,
             "interval": f"{TIMING.gateway.accounts_seconds}s",
-            "timeout": "2s",
+            # how long a key of an unknown account waits to be refused: others are asked whether they know it
+            "timeout": "1s",
         },
         # what the server keeps already is left as it is, if it was issued later
         "resolver_preload": dict(trusted.accounts),
