@@ -8,9 +8,9 @@ import json
 import ssl
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from typing import Any, TypeVar
+from typing import Any
 
 import nats.errors
 from nats.js.api import StreamConfig
@@ -27,15 +27,13 @@ from tmuxctl.gateway.server.settings import GatewayFiles, GatewaySettings
 from tmuxctl.timing import TIMING, GatewayTiming
 from tmuxctl.untrusted import parse_json
 
-R = TypeVar("R")
-
 ANSWER_LIMIT = 1 << 20
 
 
 def tell_accounts(files: GatewayFiles, timing: GatewayTiming = TIMING.gateway) -> bool:
     """Tell the servers the claims of all accounts: whoever was removed is disconnected, others are not. False where none of them
     runs: they are told once this machine's does. A node that is away learns them from the others when it is back."""
-    return _run(_tell_accounts(files, timing))
+    return asyncio.run(_tell_accounts(files, timing))
 
 
 def prepare(files: GatewayFiles, is_running: Callable[[], bool], timing: GatewayTiming = TIMING.gateway) -> None:
@@ -44,9 +42,9 @@ def prepare(files: GatewayFiles, is_running: Callable[[], bool], timing: Gateway
     pause, complained, began = timing.prepare_pause_seconds, False, time.monotonic()
     while is_running():
         try:
-            if not _run(_tell_accounts(files, timing)):
+            if not asyncio.run(_tell_accounts(files, timing)):
                 raise Unreachable("the server does not answer yet", reason="not_running")
-            _run(_make_streams(files, timing))
+            asyncio.run(_make_streams(files, timing))
         except (TmuxctlError, nats.errors.Error, OSError, TimeoutError) as error:
             if not complained and time.monotonic() - began > timing.prepare_seconds:
                 complained = True
@@ -64,8 +62,8 @@ def prepare(files: GatewayFiles, is_running: Callable[[], bool], timing: Gateway
 def make_tenants(files: GatewayFiles, timing: GatewayTiming = TIMING.gateway) -> bool:
     """Tell the servers of tenants that were added, and make their streams; False where that has to wait for `prepare`."""
     with suppress(TmuxctlError, nats.errors.Error, OSError, TimeoutError):
-        if _run(_tell_accounts(files, timing)):
-            _run(_make_streams(files, timing))
+        if asyncio.run(_tell_accounts(files, timing)):
+            asyncio.run(_make_streams(files, timing))
             return True
     return False
 
@@ -74,12 +72,8 @@ def ask_nodes(files: GatewayFiles, about: str, timing: GatewayTiming = TIMING.ga
     """What each node answers to a question of the servers' account, as VARZ or JSZ (NATS documentation, "System events"), by its
     name. Raises Unreachable where none answers."""
     settings = files.read_settings()
-    found: dict[str, Any] = _run(_ask_nodes(files, settings, about, timing))
+    found: dict[str, Any] = asyncio.run(_ask_nodes(files, settings, about, timing))
     return found
-
-
-def _run(work: Coroutine[Any, Any, R]) -> R:
-    return asyncio.run(work)
 
 
 @asynccontextmanager
