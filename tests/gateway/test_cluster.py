@@ -300,7 +300,8 @@ def test_tenants_do_not_reach_each_other(gateway: GatewaySite) -> None:
     assert listed[host.credentials.id] == "main"
 
 
-def test_hosts_of_a_site_reach_each_other_while_the_way_to_the_gateway_is_cut(place: Path, site: GatewaySite) -> None:
+def start_with_leaves(site: GatewaySite) -> None:
+    """Run a gateway that takes leaf nodes."""
     (leaf_port,) = free_ports(1)
     site.start(
         f"--listen=127.0.0.1:{site.port}",
@@ -308,6 +309,10 @@ def test_hosts_of_a_site_reach_each_other_while_the_way_to_the_gateway_is_cut(pl
         f"--monitor-port={site.monitor_port}",
         f"--leaf-port={leaf_port}",
     )
+
+
+def test_hosts_of_a_site_reach_each_other_while_the_way_to_the_gateway_is_cut(place: Path, site: GatewaySite) -> None:
+    start_with_leaves(site)
     leaf = ClusterNode("127.0.11.9", place / "leaf")
     made = site.result("add-leaf", leaf.name)["file"]
     (leaf.home / "leaf.json").write_bytes(Path(made).read_bytes())
@@ -346,13 +351,7 @@ def test_hosts_of_a_site_reach_each_other_while_the_way_to_the_gateway_is_cut(pl
 
 
 def test_a_key_is_for_one_kind_of_connection(place: Path, site: GatewaySite) -> None:
-    (leaf_port,) = free_ports(1)
-    site.start(
-        f"--listen=127.0.0.1:{site.port}",
-        f"--websocket-port={site.websocket_port}",
-        f"--monitor-port={site.monitor_port}",
-        f"--leaf-port={leaf_port}",
-    )
+    start_with_leaves(site)
     host = site.add("host")
     told = json.loads(Path(site.result("add-leaf", "127.0.11.9")["file"]).read_text())
     for user in (told["leaf"]["user"], told["leaf"]["observer"]):
