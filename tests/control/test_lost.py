@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
-from conftest import crash_server
+from conftest import SOCKET, crash_server
 from programs import LINES
 
 from tmuxctl.control import Control
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Exited, NotFound, Unreachable
+from tmuxctl.terminal.launch.tmux_conf import CONFIG
+from tmuxctl.transport.pipe import PipeTransport
 
 
 @pytest.fixture
@@ -92,6 +95,39 @@ def test_processes_of_a_lost_session_do_not_outlive_its_kill(control: Control, c
     crash()
     control.kill(("t",), grace=0.2)
     assert not control.machine.transport.marked(made.id)
+
+
+@pytest.fixture
+def cut(place: Path) -> Iterator[tuple[Control, Callable[[str], None]]]:
+    """A Control by a connection that is lost, once, as soon as tmux over there is to do what has this word in it; before it does."""
+    word, tmux = place / "word", place / "cut-tmux"
+    tmux.write_text(
+        f"#!/bin/sh\n"
+        f'if [ -s {word} ]; then case "$*" in *"$(cat {word})"*) : >{word}; kill -9 0; esac; fi\n'
+        f'exec tmux "$@"\n'
+    )
+    tmux.chmod(0o755)
+    control = Control(PipeTransport(socket=SOCKET, config=CONFIG, tmux=str(tmux)))
+    yield control, word.write_text
+    control.kill(all=True)
+    control.close()
+
+
+def test_a_session_of_which_nothing_is_known_is_not_called_gone(cut: tuple[Control, Callable[[str], None]]) -> None:
+    control, lose = cut
+    control.new("t", LINES)
+    for call, word in (
+        (lambda: control.send("t", b"x"), "display-message"),
+        (lambda: control.rename("t", "u"), "display-message"),
+        (lambda: control.kill(["t"]), "kill-session"),
+    ):
+        lose(word)
+        with pytest.raises(Unreachable) as caught:
+            call()
+        assert caught.value.reason == "connection_lost"
+    # what was not ended is there to be ended
+    assert [one.name for one in control.ls().sessions] == ["t"]
+    assert [one.session for one in control.kill(["t"]).killed] == ["t"]
 
 
 @pytest.mark.on("memory", "tmux")

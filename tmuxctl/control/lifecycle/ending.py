@@ -193,7 +193,7 @@ def _kill_sessions(machine: Machine, panes: Sequence[Pane]) -> None:
             # the sessions before this one were ended, and this one was gone
             left = left[1 + next(index for index, pane in enumerate(left) if pane.id == gone.answer) :]
         except (NotFound, Unreachable) as error:
-            if error.reason == "backend_timeout":
+            if not finding.says_gone(error):
                 raise
             left = left[AT_ONCE:]
 

@@ -38,6 +38,12 @@ MARKS_BACK = 1 << 18
 """Bytes before an input searched for the shell's last mark."""
 
 
+def says_gone(error: NotFound | Unreachable) -> bool:
+    """Whether an error says that a session, or its tmux server, is not there. Any other Unreachable, as for a connection that was
+    lost, says only that nothing is known of it."""
+    return isinstance(error, NotFound) or error.reason in ("no_server", *GONE)
+
+
 def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
     """The pane of a session by its exact name or its id; NotFound with the nearest name otherwise.
 
@@ -50,7 +56,7 @@ def find_session(machine: Machine, session: str, *, whole: bool = True) -> Pane:
     try:
         pane = check_found(server.read_pane(machine.io, known_name(machine, session)), session)
     except (NotFound, Unreachable) as error:
-        if error.reason == "backend_timeout":
+        if not says_gone(error):
             raise
         pane = _find_other(machine, session)
     if machine.panes is not None:
@@ -128,7 +134,7 @@ def find_with_options(machine: Machine, session: str, names: Sequence[str]) -> t
             check_folder(machine, pane)
             return (pane if pane.piped or pane.dead else restart_journal(machine, pane)), values
         except (NotFound, Unreachable) as error:
-            if error.reason == "backend_timeout":
+            if not says_gone(error):
                 raise
     return server.read_pane_and_options(machine.io, find_session(machine, session).name, names)
 
@@ -143,7 +149,8 @@ def find_known(machine: Machine, session: str) -> Pane:
 def _find_other(machine: Machine, session: str) -> Pane:
     panes = list_panes(machine)
     for pane in panes:
-        if pane.id == session:
+        # by its name it may have come since that was asked
+        if session in (pane.id, pane.name):
             return pane
     gone = next((one for one in list_lost(machine, panes) if session in (one.name, one.id)), None)
     if gone:

@@ -478,7 +478,9 @@ class _Run:
             raise paste.ended_error(server.read_pane(self.machine.io, self.pane.name))
         try:
             last = server.read_pane(self.machine.io, self.pane.name)
-        except (NotFound, Unreachable):
+        except (NotFound, Unreachable) as error:
+            if not finding.says_gone(error):
+                raise
             raise Exited(f"{self.pane.name} was killed while the command ran", reason="killed") from None
         return self._ran(last.status, signal=last.signal)
 
