@@ -42,6 +42,16 @@ def runtime(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(place / "run"))
 
 
+def wait_direct(here: Control, host: JoinedHost, link: str) -> None:
+    """Ask the machine for something, until that goes by a direct path: who asks nothing is given none."""
+
+    def ask() -> bool:
+        here.ls("thathost/")
+        return find_path("thathost") == link
+
+    until(ask, f"no direct path\n{host.log}")
+
+
 class Wired:
     """A machine one wire away, of which the gateway is on another way."""
 
@@ -52,8 +62,8 @@ class Wired:
         direct = ("--direct", f"{self.wire.there}:8770") if self.link == "tcp" else ()
         self.host.start((*self.wire.inside(), *TMUXCTL), ("--gateway", "host.json", *direct))
 
-    def wait_direct(self) -> None:
-        until(lambda: find_path("thathost") == self.link, f"no direct path\n{self.host.log}")
+    def wait_direct(self, here: Control) -> None:
+        wait_direct(here, self.host, self.link)
 
 
 @pytest.fixture(params=LINKS)
@@ -100,7 +110,7 @@ def here(wired: Wired) -> Iterator[Control]:
 
 def test_the_next_verb_after_a_cut(wired: Wired, here: Control) -> None:
     here.new("thathost/sh", ("sh",))
-    wired.wait_direct()
+    wired.wait_direct(here)
     times, backs = [], []
     for number in range(int(os.environ.get("CUTS", "3"))):
         wired.wire.cut()
@@ -110,7 +120,7 @@ def test_the_next_verb_after_a_cut(wired: Wired, here: Control) -> None:
         time.sleep(float(os.environ.get("CUT_SECONDS", "1")))
         wired.wire.heal()
         began = time.monotonic()
-        wired.wait_direct()
+        wired.wait_direct(here)
         backs.append(time.monotonic() - began)
     print(f"next verb: median {statistics.median(times):.3f} s, worst {max(times):.3f} s")
     print(f"direct again: median {statistics.median(backs):.3f} s, worst {max(backs):.3f} s")
@@ -121,14 +131,14 @@ def test_the_next_verb_after_a_cut(wired: Wired, here: Control) -> None:
 @pytest.mark.parametrize("wired", ["webrtc"], indirect=True)
 def test_writes_and_output_while_it_is_cut_several_times(wired: Wired, here: Control) -> None:
     here.new("thathost/first", ("sh",))
-    wired.wait_direct()
+    wired.wait_direct(here)
 
     healed = threading.Event()
     healed.set()
 
     def interrupt() -> threading.Thread:
         assert healed.wait(20)
-        wired.wait_direct()
+        wired.wait_direct(here)
         healed.clear()
         wired.wire.cut()
 
@@ -149,7 +159,7 @@ def test_writes_and_output_while_it_is_cut_several_times(wired: Wired, here: Con
 
 def test_the_gateway_ends_while_it_stands(wired: Wired, here: Control, gateway: GatewaySite) -> None:
     here.new("thathost/sh", ("sh",))
-    wired.wait_direct()
+    wired.wait_direct(here)
     followed: list[str] = []
 
     def follow() -> None:
@@ -170,7 +180,7 @@ def test_both_ways_are_lost(wired: Wired) -> None:
     impatient = changed(TIMING, rpc=changed(TIMING.rpc, silence_seconds=3.0))
     with Control(resident=True, timing=impatient) as here:
         here.new("thathost/sh", ("sh",))
-        wired.wait_direct()
+        wired.wait_direct(here)
         wired.relay.cut.set()
         wired.wire.cut()
         with pytest.raises(Unreachable) as screen:
@@ -222,7 +232,7 @@ def test_a_host_is_found_again_without_the_gateway(host: JoinedHost, gateway: Ga
     _serve(host, "--direct", address)
     with Control(resident=True) as here:
         here.new("thathost/sh", ("sh",))
-        until(lambda: find_path("thathost") == "tcp", "no direct path")
+        wait_direct(here, host, "tcp")
         tested = json.loads(command("machine", "test", "thathost", "--json").stdout)
         assert {one["name"]: one["found"] for one in tested["checks"]}["path"] == "direct: over TCP"
         listed = json.loads(command("machine", "ls", "--json").stdout)["machines"]
@@ -251,9 +261,18 @@ def test_an_end_without_it(host: JoinedHost, end: str, monkeypatch: pytest.Monke
         Path(machines_path()).write_text(f'[thathost]\ngateway = "{host.id}"\ndirect = false\n')
     with Control(resident=True) as here:
         here.new("thathost/sh", ("sh",))
-        time.sleep(2.5)
-        _ask_several(here, 3)
+        for _ in range(3):
+            time.sleep(1.2)
+            _ask_several(here, 3)
         assert find_path("thathost") is None
+
+
+def test_who_asks_once_makes_no_path(host: JoinedHost) -> None:
+    _serve(host)
+    with Control(resident=True) as here:
+        here.ls("thathost/")
+        time.sleep(1.5)
+        assert not [one.name for one in threading.enumerate() if one.name.startswith("direct path")]
 
 
 def test_what_listens_at_the_remembered_address_is_another(host: JoinedHost) -> None:
@@ -262,7 +281,7 @@ def test_what_listens_at_the_remembered_address_is_another(host: JoinedHost) -> 
     remember_addresses("thathost", host.id, [f"127.0.0.1:{liar.port}"])
     with Control(resident=True) as here:
         here.new("thathost/sh", ("sh",))
-        until(lambda: liar.taken >= 2, "it is not tried")
+        until(lambda: here.ls("thathost/") and liar.taken >= 2, "it is not tried")
         _ask_several(here)
         assert find_path("thathost") is None
     liar.close()
@@ -278,7 +297,7 @@ def test_records_are_repeated_and_garbage_comes_between(host: JoinedHost, monkey
     taken = host.home / "taken"
     with Control(resident=True) as here:
         here.new("thathost/in", ("sh", "-c", f"cat >{taken}"))
-        until(lambda: find_path("thathost") == "tcp", "no direct path")
+        wait_direct(here, host, "tcp")
         for number in range(100):
             assert here.send("thathost/in", f"write {number}".encode()).result == "done"
         here.keys("thathost/in", ("C-d",))
@@ -302,7 +321,7 @@ def test_strangers_at_the_port(host: JoinedHost) -> None:
         one.close()
     with Control(resident=True) as here:
         here.new("thathost/sh", ("sh",))
-        until(lambda: find_path("thathost") == "tcp", "no direct path")
+        wait_direct(here, host, "tcp")
         _ask_several(here, 3)
 
 

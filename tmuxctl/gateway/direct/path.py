@@ -55,7 +55,8 @@ class _Owed:
 
 class DirectPath:
     """The direct path to a machine, for the carriers that a process makes to it one after another. It is made in the background
-    once a channel was used for a second: a quick command does not pay for it. Safe to use from any thread."""
+    once a channel has a record to carry when it is a second old: a quick command does not pay for it, nor who asks each of many
+    machines once. Safe to use from any thread."""
 
     def __init__(self, machine: str, *, timing: DirectTiming = TIMING.direct) -> None:
         self._machine, self._timing = machine, timing
@@ -90,9 +91,6 @@ class DirectPath:
         with self._changed:
             self._host, self._channel = host, channel
             self._attempt = max(self._attempt, time.monotonic() + self._timing.settle_seconds)
-            if not self._running:
-                self._running = True
-                threading.Thread(target=self._run, name=f"direct path {self._machine}", daemon=True).start()
             self._changed.notify_all()
 
     def detach(self, channel: UsedChannel | None) -> None:
@@ -105,6 +103,7 @@ class DirectPath:
 
     def send(self, header: Header, body: bytes, *, connected: bool) -> bool:
         """Send a record by the path; False where that is for the gateway, which is `connected` or not."""
+        self._note_use()
         link, channel = self._link, self._channel
         large = isinstance(parts := header.get("parts"), int) and parts > PARTS_MOST
         if link is None or channel is None or (connected and (self._suspected is not None or large)):
@@ -128,6 +127,7 @@ class DirectPath:
 
     def heard(self, header: Header, body: bytes) -> bool:
         """Take note of a record that came, by whichever way. True for one that concerns the path alone."""
+        self._note_use()
         kind = header.get("type")
         if kind == DIRECT_ANSWER:
             with suppress(queue.Full):
@@ -163,6 +163,15 @@ class DirectPath:
     def close(self) -> None:
         """End it."""
         self._drop(self._link)
+
+    def _note_use(self) -> None:
+        """Start the path's thread, if it is time to make the path."""
+        if self._running or time.monotonic() < self._attempt:
+            return
+        with self._changed:
+            if not self._running and self._channel is not None:
+                self._running = True
+                threading.Thread(target=self._run, name=f"direct path {self._machine}", daemon=True).start()
 
     # in the thread of all links
 
