@@ -98,8 +98,8 @@ def test_processes_of_a_lost_session_do_not_outlive_its_kill(control: Control, c
 
 
 @pytest.fixture
-def cut(place: Path) -> Iterator[tuple[Control, Callable[[str], None]]]:
-    """A Control by a connection that is lost, once, as soon as tmux over there is to do what has this word in it; before it does."""
+def cut(place: Path) -> Iterator[tuple[Control, Callable[[str], object]]]:
+    """A Control whose connection is lost, once, before tmux over there does what has the given word in it; and what gives it."""
     word, tmux = place / "word", place / "cut-tmux"
     tmux.write_text(
         f"#!/bin/sh\n"
@@ -108,18 +108,18 @@ def cut(place: Path) -> Iterator[tuple[Control, Callable[[str], None]]]:
     )
     tmux.chmod(0o755)
     control = Control(PipeTransport(socket=SOCKET, config=CONFIG, tmux=str(tmux)))
-    yield control, word.write_text
+    yield control, lambda text: word.write_text(text)
     control.kill(all=True)
     control.close()
 
 
-def test_a_session_of_which_nothing_is_known_is_not_called_gone(cut: tuple[Control, Callable[[str], None]]) -> None:
+def test_a_session_of_which_nothing_is_known_is_not_called_gone(cut: tuple[Control, Callable[[str], object]]) -> None:
     control, lose = cut
     control.new("t", LINES)
     for call, word in (
         (lambda: control.send("t", b"x"), "display-message"),
         (lambda: control.rename("t", "u"), "display-message"),
-        (lambda: control.kill(["t"]), "kill-session"),
+        (lambda: control.kill(("t",)), "kill-session"),
     ):
         lose(word)
         with pytest.raises(Unreachable) as caught:
@@ -127,7 +127,7 @@ def test_a_session_of_which_nothing_is_known_is_not_called_gone(cut: tuple[Contr
         assert caught.value.reason == "connection_lost"
     # what was not ended is there to be ended
     assert [one.name for one in control.ls().sessions] == ["t"]
-    assert [one.session for one in control.kill(["t"]).killed] == ["t"]
+    assert [one.session for one in control.kill(("t",)).killed] == ["t"]
 
 
 @pytest.mark.on("memory", "tmux")

@@ -24,6 +24,9 @@ from tmuxctl.vocabulary import GatewayRole
 
 STARTING_SECONDS = 180.0
 
+BESIDE = ("nice", "-n", "19")
+"""Begins the command of a process that stands for machines which have processors of their own: it takes no time from others."""
+
 
 class Host(NamedTuple):
     """A simulated host: its name at the clients, its id at the gateway, its public key, and the folder of its files."""
@@ -42,15 +45,16 @@ class Client(NamedTuple):
 
 
 class HostProcess:
-    """A process that has some of the hosts; it takes commands as lines of JSON, and answers each with one."""
+    """A process that has some of the hosts; it takes commands as lines of JSON, and answers each with one. With `BESIDE` it is run
+    only when nothing else wants the processor."""
 
-    def __init__(self, hosts: list[Host], sessions: int) -> None:
+    def __init__(self, hosts: list[Host], sessions: int, priority: tuple[str, ...] = ()) -> None:
         folders = [str(host.folder) for host in hosts]
         self.hosts = hosts
         self.log = hosts[0].folder / "process.log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "scale.simulated_hosts", str(sessions)],
+                [*priority, sys.executable, "-m", "scale.simulated_hosts", str(sessions)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -91,9 +95,9 @@ class Fleet:
         """Start all hosts in so many processes, until each is connected."""
         self.start_hosts([self.hosts[number::processes] for number in range(processes)], sessions)
 
-    def start_hosts(self, groups: list[list[Host]], sessions: int) -> None:
+    def start_hosts(self, groups: list[list[Host]], sessions: int, priority: tuple[str, ...] = ()) -> None:
         """Start each group of hosts in a process."""
-        started = [HostProcess(group, sessions) for group in groups]
+        started = [HostProcess(group, sessions, priority) for group in groups]
         self.processes += started
         for one in started:
             assert one.answer()["connected"] == len(one.hosts)

@@ -13,7 +13,7 @@ from typing import Any
 
 from place import Place, Row
 
-from scale.fleet import Client, Fleet, run_fleet
+from scale.fleet import BESIDE, Client, Fleet, run_fleet
 from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.credentials import read_credentials
 from tmuxctl.gateway.events.stored import unpack_event
@@ -68,7 +68,8 @@ def measure(place: Place, size: LoadSize) -> list[Row]:
     """The rows of one run."""
     with run_fleet(place.folder / "fleet", size.hosts, clients=2) as fleet:
         apart, busy = fleet.hosts[:APART], fleet.hosts[APART:]
-        fleet.start_hosts([apart, *(busy[number :: size.processes] for number in range(size.processes))], size.sessions)
+        fleet.start_hosts([apart], size.sessions)
+        fleet.start_hosts([busy[number :: size.processes] for number in range(size.processes)], size.sessions, BESIDE)
         return _measure(fleet, size)
 
 
@@ -81,7 +82,7 @@ def _measure(fleet: Fleet, size: LoadSize) -> list[Row]:
         str(size.seconds),
         *(",".join(host.name for host in hosts) for hosts in (apart.hosts, loaded[0].hosts)),
     )
-    reader = _start(fleet.clients[1], "scale.output_reader")
+    reader = _start(fleet.clients[1], "scale.output_reader", priority=BESIDE)
     for client in (caller, reader):
         _answer(client)
     share = len(loaded)
@@ -136,9 +137,9 @@ def _measure(fleet: Fleet, size: LoadSize) -> list[Row]:
     ]
 
 
-def _start(client: Client, module: str, *words: str) -> subprocess.Popen[str]:
+def _start(client: Client, module: str, *words: str, priority: tuple[str, ...] = ()) -> subprocess.Popen[str]:
     pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, "-m", module, *words], env=client.environment, **pipes)
+    return subprocess.Popen([*priority, sys.executable, "-m", module, *words], env=client.environment, **pipes)
 
 
 def _answer(process: subprocess.Popen[str]) -> dict[str, Any]:
