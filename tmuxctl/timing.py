@@ -352,7 +352,7 @@ class MachineTiming(Value):
     all_seconds: float = 5.0
     """How long a list of all machines waits for those that are slow."""
     slot_seconds: float = 0.005
-    """After how long a list of many machines asks one more, though as many as are asked at once have not answered."""
+    """After how long without an answer a list of many machines asks one more than it asks at once."""
     heal_seconds: float = 60.0
     """How long a call that follows a session, or waits without a limit, waits for a connection that was lost."""
     retry_seconds: float = 0.5  # the pause before a machine whose connection was lost is reached again

@@ -152,6 +152,7 @@ class CallClient:
         try:
             kind, value = answer.next()
             if kind == "stream":
+                self.start_beating()
                 answer.streams = True
                 stream = _Stream(answer)
                 return Pieces(stream) if isinstance(value, dict) and value.get("pieces") is True else stream
@@ -242,7 +243,7 @@ class CallClient:
                     return
                 pending.take(header, body)
                 if pending.early:
-                    self._gap.set()
+                    self._note_gap()
             except TmuxctlError as error:
                 pending.fail(error)
 
@@ -255,7 +256,7 @@ class CallClient:
             if again:
                 # at the next beat
                 pending.taken, pending.beat = False, 0.0
-                self._gap.set()
+                self._note_gap()
         if not again:
             # it runs anew there, and knows nothing of what was before
             pending.fail(Unreachable("the tmuxctl there was started anew", reason="restarted", hint="repeat it"))
@@ -277,10 +278,6 @@ class CallClient:
                     raise self.unknown_error(patience) from error
                 raise
         self._send_call(pending)
-        with self._lock:
-            start, self._beating = not self._beating, True
-        if start:
-            threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
 
     def _send_call(self, pending: _Pending) -> None:
         for part, body in enumerate(pending.parts):
@@ -316,6 +313,18 @@ class CallClient:
             pending.told = pending.window
             header = {"v": VERSION, "type": "more", "id": pending.id, "next": pending.next, "window": pending.told}
         self._try_send({**header, "again": again})
+
+    def start_beating(self) -> None:
+        """Have the machine hear, from now on, that the callers of the calls under way are there. Most calls are answered before one
+        is to be told that: they need no thread."""
+        with self._lock:
+            start, self._beating = not self._beating, True
+        if start:
+            threading.Thread(target=self._beat, name=f"calls-{self.machine}", daemon=True).start()
+
+    def _note_gap(self) -> None:
+        self._gap.set()
+        self.start_beating()
 
     def _beat(self) -> None:
         """Tell the machine of each call that its caller is there, and ask for what got lost."""
@@ -454,7 +463,7 @@ class _AnswerReader:
     def _next_record(self) -> tuple[Header, bytes]:
         pending, call = self.pending, current()
         while True:
-            found = None
+            found, came = None, True
             with pending.changed:
                 if pending.ready:
                     found = pending.ready.popleft()
@@ -464,7 +473,9 @@ class _AnswerReader:
                     raise self.client.unheard_error(pending, self.patience)
                 else:
                     # Ctrl-C is heard between two steps of a sleep
-                    pending.changed.wait(self.client.timing.step_seconds)
+                    came = pending.changed.wait(self.client.timing.step_seconds)
+            if not came:
+                self.client.start_beating()
             if found is not None:
                 if pending.window - pending.told >= WINDOW // 2:
                     self.client.ask_on(pending)

@@ -1,12 +1,14 @@
-"""All machines of machines.toml together with this one: each is asked in a thread of its own, so that one that does not answer
-costs what it would have told and nothing else."""
+"""All machines of machines.toml together with this one: they are asked in threads, so that one that does not answer costs what it
+would have told and nothing else."""
 
 from __future__ import annotations
 
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import machines
@@ -30,23 +32,30 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
     names, call = list(machines.read_machines()), current()
     limit = machine.timing.machine.all_seconds
     found: dict[str, Sessions | TmuxctlError] = {}
-    over, slots = threading.Event(), threading.Semaphore(SLOTS)
+    over, left, threads = threading.Event(), deque(names), list[threading.Thread]()
 
-    def ask(name: str) -> None:
-        try:
-            with under(changed(call, cancelled=over)):
-                found[name] = _on(machine, name, look)
-        except TmuxctlError as error:
-            found[name] = error
-        finally:
-            slots.release()
+    def ask() -> None:
+        with under(changed(call, cancelled=over)), suppress(IndexError):
+            while not over.is_set():
+                name = left.popleft()
+                try:
+                    found[name] = _on(machine, name, look)
+                except TmuxctlError as error:
+                    found[name] = error
 
-    threads = [threading.Thread(target=ask, args=(name,), daemon=True) for name in names]
-    deadline = time.monotonic() + limit
-    for thread in threads:
-        slots.acquire(timeout=machine.timing.machine.slot_seconds)
-        thread.start()
+    def start() -> None:
+        threads.append(threading.Thread(target=ask, daemon=True))
+        threads[-1].start()
+
+    deadline, told = time.monotonic() + limit, 0
     try:
+        for _ in names[:SLOTS]:
+            start()
+        while left and len(threads) < len(names) and time.monotonic() < deadline:
+            time.sleep(machine.timing.machine.slot_seconds)
+            if len(found) == told:
+                start()
+            told = len(found)
         here = look(machine)
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
