@@ -86,6 +86,28 @@ def test_what_runs_goes_on_and_what_is_not_kept_is_told(disk: Disk, until: Calla
     assert tmuxctl("doctor").said["ok"]
 
 
+def test_an_answer_of_which_some_is_not_kept_is_cut(disk: Disk) -> None:
+    tmuxctl = disk.tmuxctl
+    assert tmuxctl("new", "t", "--", "sh").reason == ""
+    assert tmuxctl("ask", "t", "echo $((40+2))").said["answer"] == "42"
+    disk.fill()
+    # the rest of a page is free still: the echo is kept, and the answer's beginning
+    cut = tmuxctl("ask", "t", "seq 3000; echo $((40+2))").said
+    assert (cut["truncated"], cut["complete"]) == (True, False)
+    assert not cut["answer"].endswith("42")
+    # what is printed now is seen all the same
+    assert tmuxctl("send", "t", "clear; echo $((40+3))").reason == ""
+    assert tmuxctl("wait", "t", "--prompt").reason == ""
+    assert "43" in tmuxctl("screen", "t").said["text"].splitlines()
+    disk.free()
+    whole = tmuxctl("ask", "t", "echo $((40+4))").said
+    assert (whole["answer"], whole["truncated"], whole["complete"]) == ("44", False, True)
+    script = f"head -c 9000000 /dev/zero >{disk.state}/filler; seq 3000; echo end"
+    ran = tmuxctl("run", "--", "sh", "-c", script).said
+    assert (ran["truncated"], ran["exit_status"]) == (True, 0)
+    assert not ran["output"].endswith("end\n")
+
+
 def test_nothing_typed_is_lost_and_every_command_says_what_is_wrong(disk: Disk, until: Callable[..., Any]) -> None:
     tmuxctl = disk.tmuxctl
     for name in ("a", "b"):

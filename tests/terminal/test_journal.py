@@ -324,7 +324,8 @@ def test_a_full_disk_ends_the_writer_and_a_new_one_marks_the_gap(start, tmp_path
         with pytest.raises(BrokenPipeError):
             writer.write(data)
         assert writer.process.wait(15) == 1
-        assert not writer.journal.finished()
+        extent = writer.journal.extent()
+        assert (extent.finished, extent.stopped) == (False, True)
         before = writer.journal.read(0)
         assert data.startswith(before.data)
         assert not before.truncated
@@ -334,6 +335,7 @@ def test_a_full_disk_ends_the_writer_and_a_new_one_marks_the_gap(start, tmp_path
         again = start(disk, limit=64 << 20)
         again.write(b"room again")
         again.end()
+        assert not again.journal.extent().stopped
         assert again.journal.finished()
         assert again.journal.read(0) == JournalSlice(before.data[:1000] + b"room again", 0, 1011, True)
     finally:

@@ -101,14 +101,15 @@ class Observer:
         return foreground.foreground_profile(self._known_profiles, self.session_profile, program_names)
 
     def observe(self, *, fresh: bool = False) -> Look:
-        """One observation, kept in the window. tmux is asked if output came since the last time, or if `fresh`.
+        """One observation, kept in the window. tmux is asked if output came since the last time, or if `fresh`, and where no output is
+        kept that tells whether some came.
 
         NotFound or Unreachable when the session is not there any more.
         """
         extent = self.journal.extent()
         probe = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level)[0]
         ended, taken = self._programs_ended(probe.kernel), self._capture
-        if fresh or taken is None or extent.end != self._captured_at or extent.finished or ended:
+        if fresh or taken is None or extent.end != self._captured_at or extent.finished or extent.stopped or ended:
             taken = self._capture_session()
         return self.add_look(extent, probe, taken)
 

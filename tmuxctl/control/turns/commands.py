@@ -581,16 +581,16 @@ def _to_end(machine: Machine, pane: Pane, began: float, timeout: float | None, m
                 if not pane.dead and (asking := wants.look()):
                     raise _unanswered(asking, journal, max_bytes)
     pane = server.read_pane(machine.io, pane.name)
-    part, end = _first(journal, max_bytes), journal.end()
+    part, extent = _first(journal, max_bytes), journal.extent()
     data = marks.undo_newlines(part.data)
     return ran(
         pane,
         data[:max_bytes],
         pane.status if not timed_out else None,
         signal=pane.signal,
-        offset=end,
+        offset=extent.end,
         elapsed=time.monotonic() - began,
-        truncated=part.truncated or len(data) > max_bytes or part.end < end,
+        truncated=part.truncated or len(data) > max_bytes or part.end < extent.end or extent.stopped,
         timed_out=timed_out,
     )
 

@@ -75,9 +75,10 @@ class EndedTurn(NamedTuple):
 def read_answer(turn: EndedTurn) -> Answer:
     """The answer, with what is known of the turn's input and end."""
     end, journal, first = turn.end, turn.steady.observer.journal, turn.given.first
-    stop = journal.end()
+    extent = journal.extent()
+    stop = extent.end
     part = journal.read(first.offset, min(ANSWER_LIMIT, max(0, stop - first.offset)))
-    found = _find_answer(turn, part.data, cut=part.truncated or part.end < stop)
+    found = _find_answer(turn, part.data, cut=part.truncated or part.end < stop or extent.stopped)
     return Answer(
         session=turn.pane.name,
         answer=found.text,

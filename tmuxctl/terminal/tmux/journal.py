@@ -2,7 +2,8 @@
 
 The journal is a folder of segments named by the absolute offset of their first byte (`seg.000000000000000`), so where
 each begins, how much is kept and whether anything is missing is arithmetic. A hole between two segments is a gap: the
-writer died there (a full disk) and another went on behind it. The file `end` says that nothing more will come.
+writer died there (a full disk) and another went on behind it. The file `end` says that nothing more will come, `stopped` that
+the writer could not go on, and no other has begun yet.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from tmuxctl.terminal.tmux import layout, options
 from tmuxctl.transport.base import File
 from tmuxctl.transport.segments import list_starts, segment_name
 from tmuxctl.value import Value
+
+END, STOPPED = "end", "stopped"
+"""Files in its folder."""
 
 LARGEST_SEGMENT = 8 << 20
 BLOCK = 16384
@@ -64,6 +68,7 @@ reader= ending=0
 trap finish USR1
 gap=1
 if [ -e end ] || [ -L end ]; then gap=0; rm -f end; fi
+[ ! -e stopped ] || rm -f stopped
 begin=1000000000000000
 set -- seg.*
 [ -e "$1" ] || set --
@@ -95,7 +100,11 @@ while :; do
 		0) [ $count -eq 0 ] || continue ;;
 		drained) ;;
 		1[2-9][0-9]) [ $ending -ge 10 ] || continue ;;
-		*) exit 1 ;;
+		*)
+			# a full disk has room for another name of a file that is there
+			mv -f ../journal.dd stopped
+			exit 1
+			;;
 		esac
 		: >end
 		exit
@@ -177,12 +186,14 @@ class JournalSlice(Value):
 
 class JournalExtent(Value):
     """How far a journal reaches: the oldest kept offset, the offset behind its last byte, whether nothing more will come,
-    and when it last grew, in seconds of the machine's wall clock (0: never)."""
+    when it last grew, in seconds of the machine's wall clock (0: never), and whether what is printed now is not kept, as its writer
+    could not go on."""
 
     start: int
     end: int
     finished: bool
     grown: float = 0.0
+    stopped: bool = False
 
 
 class Journal:
@@ -203,11 +214,13 @@ class Journal:
         starts = list_starts(files)
         self._newest = starts[-1] if starts else None
         if not starts:
-            return JournalExtent(0, 0, "end" in files)
+            return JournalExtent(0, 0, END in files, stopped=STOPPED in files)
         # a segment that was just begun is empty: the one before it holds the last byte
         newest = next((file for start in reversed(starts) if (file := files[segment_name(start)]).size), None)
         end = starts[-1] + files[segment_name(starts[-1])].size
-        return JournalExtent(starts[0], end, "end" in files, newest.modified if newest else 0.0)
+        return JournalExtent(
+            starts[0], end, END in files, newest.modified if newest else 0.0, stopped=STOPPED in files
+        )
 
     def start(self) -> int:
         """The oldest offset that is kept, in bytes since the session's beginning."""
