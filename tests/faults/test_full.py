@@ -108,6 +108,23 @@ def test_an_answer_of_which_some_is_not_kept_is_cut(disk: Disk) -> None:
     assert not ran["output"].endswith("end\n")
 
 
+def test_the_end_of_a_command_whose_output_is_not_kept_is_not_waited_for(disk: Disk) -> None:
+    tmuxctl = disk.tmuxctl
+    assert tmuxctl("new", "t", "--", "sh").reason == ""
+    script = f"head -c 9000000 /dev/zero >{disk.state}/filler; seq 3000; sleep 1000"
+    done = tmuxctl("exec", "t", "--", script)
+    assert done.reason == "journal_stopped"
+    assert json.loads(done.errors.splitlines()[-1])["error"]["details"]["output"].count("\n1\n2\n") == 1
+    disk.free()
+    assert tmuxctl("keys", "t", "C-c").reason == ""
+    assert tmuxctl("exec", "t", "--", "echo $((40+1))").said["output"] == "41\n"
+    disk.fill()
+    assert tmuxctl("send", "t", "seq 3000; sleep 1000", "--wait-text", "never").reason == "journal_stopped"
+    disk.free()
+    assert tmuxctl("keys", "t", "C-c").reason == ""
+    assert tmuxctl("exec", "t", "--", "echo $((40+2))").said["output"] == "42\n"
+
+
 def test_nothing_typed_is_lost_and_every_command_says_what_is_wrong(disk: Disk, until: Callable[..., Any]) -> None:
     tmuxctl = disk.tmuxctl
     for name in ("a", "b"):

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from tmuxctl.control.sessions.records import list_ended, list_lost, read_spec, session_folder
-from tmuxctl.errors import Exited, Failed, NotFound, Unreachable
+from tmuxctl.errors import Conflict, Exited, Failed, NotFound, Unreachable
 from tmuxctl.evidence import LastMark
 from tmuxctl.model import State, is_addressable
 from tmuxctl.terminal.tmux import layout, options, server
@@ -113,9 +113,19 @@ def restart_journal(machine: Machine, pane: Pane) -> Pane:
     with suppress(GuardRefused):
         machine.transport.run([Guard(target, "#{?#{||:#{pane_pipe},#{pane_dead}},0,1}"), command])
         journal, until = open_journal(machine, pane), machine.clock.monotonic() + machine.timing.session.writer_seconds
-        while journal.finished() and machine.clock.monotonic() < until:
+        while ((extent := journal.extent()).finished or extent.stopped) and machine.clock.monotonic() < until:
             machine.clock.sleep(0.005)
     return server.read_pane(machine.io, pane.name)
+
+
+def journal_stopped_error(pane: Pane) -> Conflict:
+    """The error for what waits for output of a session that is not kept any more."""
+    why = "its disk is full, the pane was released, or another program reads its output"
+    return Conflict(
+        f"what {pane.name} prints is not kept any more: {why}",
+        reason="journal_stopped",
+        hint=f"look at it: tmuxctl screen {pane.name}; df -h ~",
+    )
 
 
 def find_with_input(machine: Machine, session: str) -> tuple[Pane, str]:

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tmuxctl.control.caller_files import read_given_file
 from tmuxctl.control.lifecycle.creation import SessionRequest, new, run_seconds
@@ -31,6 +31,8 @@ from tmuxctl.vocabulary import InputKind
 if TYPE_CHECKING:
     from tmuxctl.control.machine import Machine
     from tmuxctl.control.observation.observing import StabilityTracker
+
+E = TypeVar("E", bound=TmuxctlError)
 
 
 class Shell(NamedTuple):
@@ -374,17 +376,20 @@ class _Run:
         self.machine.io.change(self.pane.name, {options.INPUT: remember})
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
-        """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer."""
+        """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer, and Conflict
+        `journal_stopped` where the end cannot be seen any more."""
         if self.result:
             return self.result
         begin_by = time.monotonic() + self.machine.timing.command.start_seconds
         wants = _Wants(self.machine, self.pane)
         with closing(self.machine.transport.watch([self.journal.folder], self.pane.pid)) as watch:
             while True:
-                finished = self.journal.finished()
+                extent = self.journal.extent()
                 grown = self._grow()
-                if found := self._outcome(until_begun, grown=grown, finished=finished):
+                if found := self._outcome(until_begun, grown=grown, finished=extent.finished):
                     return found
+                if extent.stopped and not grown:
+                    raise self._with_output(finding.journal_stopped_error(self.pane))
                 current().check()
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
@@ -395,7 +400,7 @@ class _Run:
                 if watch.wait(min(self.machine.timing.command.silent_seconds, wants.due(), *left)):
                     wants.heard()
                 elif self.begun and not until_begun and (asking := wants.look()) and not self._grow():
-                    raise self._asking(asking)
+                    raise self._with_output(asking)
 
     def _outcome(self, until_begun: bool, *, grown: bool, finished: bool) -> Ran | None:
         """The result once there is one, or the command's shell or session has ended; None while it goes on."""
@@ -407,12 +412,12 @@ class _Run:
             return self._session_ended()
         return self._shell_ended() if self.begun and not self._shell_lives() else None
 
-    def _asking(self, asking: DecisionNeeded) -> DecisionNeeded:
-        """The error with what was printed so far, the question last."""
+    def _with_output(self, error: E) -> E:
+        """The error with what was printed so far, a question last."""
         self._keep(self.tail)
         so_far = self._ran(None)
-        asking.details |= {"output": so_far.data.decode(errors="replace"), "cursor": so_far.cursor}
-        return asking
+        error.details |= {"output": so_far.data.decode(errors="replace"), "cursor": so_far.cursor}
+        return error
 
     def _grow(self) -> bool:
         part = self.journal.read(self.offset, 1 << 20)

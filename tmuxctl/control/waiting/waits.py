@@ -370,7 +370,8 @@ class Waiter:
             self._begun = False
             if self.journal.streams and self._grow() and (found := self.holds(deadline)):
                 return found
-            heard = self.behind
+            # that the journal's writer stopped before the watch was there is told by nothing
+            heard = self.behind or self.journal.extent().stopped
         self.asked = self.clock.monotonic()
         while True:
             wake = self._take_in(heard)
@@ -437,7 +438,7 @@ class Waiter:
         # the journal of a server that dies ends before the program does
         if self._ask():
             return True
-        raise self._stopped()
+        raise finding.journal_stopped_error(self.pane)
 
     def _asks_again(self, wake: _Wake, moment: float) -> bool:
         """Ask tmux where that is due, or where the program may have ended; True if it has."""
@@ -592,14 +593,7 @@ class Waiter:
         if not (self.text or self.gone or wanted.change or wanted.settle is not None):
             return False
         extent = wake.extent if wake.extent and not wake.grown else self.journal.extent()
-        return (extent.finished or extent.end < self.offset) and self._alive()
-
-    def _stopped(self) -> Conflict:
-        return Conflict(
-            f"what {self.pane.name} prints is not kept any more: the pane was released, or another program reads its output",
-            reason="journal_stopped",
-            hint="wait again: the wait then looks at its screen",
-        )
+        return (extent.finished or extent.stopped or extent.end < self.offset) and self._alive()
 
     def _alive(self) -> bool:
         rows = self.machine.transport.processes([self.pane.pid])
