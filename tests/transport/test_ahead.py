@@ -73,6 +73,12 @@ def test_what_is_left_out_or_new_keeps_the_order():
     assert sent_at_first(machine, "a", "new", "b", "c") == [3, 6, 6, 6]
 
 
+def test_nothing_more_is_sent_once_it_goes_another_way():
+    machine = Machine()
+    sent_at_first(machine, "a", "b", "c")
+    assert sent_at_first(machine, "a", "new", "newer", "newest", "b", "c") == [3, 6, 7, 8, 10, 10]
+
+
 def test_the_same_question_twice_in_a_row_is_sent_once():
     machine = Machine()
     assert sent_at_first(machine, "a", "b", "b", "b", "c") == [1, 2, 3, 4, 5]

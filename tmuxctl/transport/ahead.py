@@ -33,8 +33,8 @@ KEPT_MOST = 32
 REQUESTS_MOST = 256
 """So many requests of an operation are known."""
 
-SKIPPED_MOST = 8
-"""So many of them may be left out before the operation counts as one that goes another way."""
+SKIPPED_MOST, NEW_MOST = 8, 1
+"""So many of them may be left out, or be new in a row, before the operation counts as one that goes another way."""
 
 SHAPE_SIZE = 120
 """So many characters of a request that changes something tell which one it is."""
@@ -93,7 +93,8 @@ class RequestSequence(Generic[E]):
         """Words in what was sent ahead, in the order in which they will be asked for."""
         self._given: dict[str, bool] = {}
         """Words that were made since the last request, and whether each was sent ahead."""
-        self._paused = 0.0
+        self._paused, self._new = 0.0, 0
+        """For how long it slept since the last request; how many requests in a row were none of the known ones."""
         first = next((place for place, known in enumerate(before) if not known.reads), 0)
         self.assumes = bool(first) and all(known.assumable for known in before[:first])
         """Whether answers are assumed that were given before, up to the first request that changes something: that is carried
@@ -149,9 +150,10 @@ class RequestSequence(Generic[E]):
 
     def follow(self, body: str, reads: bool, assumable: bool = False) -> None:
         """Note a request that was sent just now, and send those ahead that came behind it last time, up to the next change or
-        sleep."""
+        sleep. Of an operation that goes another way this time each of its requests would wait for what is not wanted."""
         self.note(body, reads, assumable)
-        self.send_ahead()
+        if self._new <= NEW_MOST:
+            self.send_ahead()
 
     def send_ahead(self) -> None:
         """Send what comes next, as it was the last time, up to the next change or sleep."""
@@ -186,8 +188,9 @@ class RequestSequence(Generic[E]):
         # what is asked once more is followed by what followed it before
         for place in (*behind, *reversed(range(self._place))):
             if self._before[place].pattern == pattern:
-                self._place = place + 1
+                self._place, self._new = place + 1, 0
                 return
+        self._new += 1
 
     def _forget(self) -> None:
         self._sent.clear()
