@@ -429,9 +429,16 @@ def test_the_steps_of_the_page(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [("--cluster=a.example",), ("--cluster=a.example", "--cluster=a b"), ("--node=none",)]
+    ("words", "reason"),
+    [
+        (("--cluster=a.example",), "bad_cluster"),
+        (("--cluster=a.example", "--cluster=a b"), "bad_name"),
+        (("--node=none",), "bad_file"),
+        (("--node=none", "--name=a.example"), "conflicting"),
+        (("--node=none", "--cluster=a.example", "--cluster=b.example"), "conflicting"),
+        (("--node=none", "--cluster-port=6222"), "conflicting"),
+    ],
 )
-def test_what_a_cluster_cannot_be(site: GatewaySite, words: tuple[str, ...]) -> None:
-    done = site.command("up", f"--listen=127.0.0.1:{site.port}", *words)
-    assert done.returncode == 2
-    assert "tmuxctl: " in done.stderr
+def test_what_a_cluster_cannot_be(site: GatewaySite, words: tuple[str, ...], reason: str) -> None:
+    done = site.command("up", f"--listen=127.0.0.1:{site.port}", *words, "--json")
+    assert (done.returncode, json.loads(done.stderr)["error"]["reason"]) == (2, reason)

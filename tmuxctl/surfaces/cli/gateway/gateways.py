@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated
 
-from tmuxctl.errors import Conflict, Failed, TmuxctlError
+from tmuxctl.errors import Conflict, Failed, TmuxctlError, Usage
 from tmuxctl.model import parse_address
 from tmuxctl.operations import RIGHTS, TEXT, FileName, ValueKind, set_up
 from tmuxctl.results import (
@@ -107,6 +107,12 @@ class GatewayOperations(CommandLineOperations):
         """
         running, settings, nodes = (load_gateway(f"server.{one}") for one in ("running", "settings", "nodes"))
         files = settings.GatewayFiles()
+        if node and (name or cluster or websocket_port is not None or cluster_port is not None):
+            raise Usage(
+                "the file of a node says its name, its ports and the other nodes",
+                reason="conflicting",
+                hint="give --node without --name, --websocket-port, --cluster and --cluster-port",
+            )
         told: NodeFile | None = nodes.take_node(files, node) if node else None
         made = settings.make_settings(
             files,
