@@ -80,6 +80,42 @@ def test_a_link_that_leads_elsewhere_is_another_file(counted: Counted, tmp_path:
     assert counted.read() == "other"
 
 
+def test_a_link_whose_file_was_changed_is_followed(counted: Counted, tmp_path: Path) -> None:
+    target, counted.path = counted.path, tmp_path / "link"
+    counted.path.symlink_to(target)
+    assert counted.read() == "first"
+    target.write_text("again")
+    assert counted.read() == "again"
+
+
+def test_a_change_that_hides_its_time_and_size_is_seen(counted: Counted) -> None:
+    before = counted.path.stat()
+    assert counted.read() == "first"
+    counted.path.write_text("other")
+    os.utime(counted.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert counted.read() == "other"
+
+
+def test_another_name_of_the_same_file_is_another_path(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    os.link(tmp_path / "file", tmp_path / "name")
+    file = ParsedFile(os.path.basename)
+    assert [file.read(str(tmp_path / name)) for name in ("file", "name", "file")] == ["file", "name", "file"]
+
+
+def test_what_is_written_while_it_is_parsed_is_not_missed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("first")
+
+    def parse(name: str) -> str:
+        found = Path(name).read_text()
+        path.write_text("written meanwhile")
+        return found
+
+    file = ParsedFile(parse)
+    assert [file.read(str(path)) for _ in range(2)] == ["first", "written meanwhile"]
+
+
 def test_an_error_is_not_kept(counted: Counted) -> None:
     counted.path.unlink()
     with pytest.raises(FileNotFoundError):

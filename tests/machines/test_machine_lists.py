@@ -11,7 +11,7 @@ import pytest
 from tmuxctl.control.machines.machine_lists import SESSIONS_MOST, ListPace, MachineLists
 from tmuxctl.errors import Unreachable
 from tmuxctl.model import Session
-from tmuxctl.results import Sessions
+from tmuxctl.results import MachineProblem, Sessions
 
 QUICK = ListPace(seen=0.05, rare=60.0, again=0.05, least=0.01)
 
@@ -22,6 +22,7 @@ class Machines:
     def __init__(self) -> None:
         self.asked: dict[str, int] = {}
         self.down: set[str] = set()
+        self.broken: set[str] = set()
         self.hung = threading.Event()
         self.number = 1
 
@@ -29,6 +30,8 @@ class Machines:
         self.asked[name] = self.asked.get(name, 0) + 1
         if name == "hangs":
             self.hung.wait()
+        if name in self.broken:
+            raise OSError("no room")
         if name in self.down:
             raise Unreachable(f"{name}: no answer", reason="no_answer", hint="is it on?")
         return Sessions(tuple(Session(f"s{one}", f"id{one}", machine=name) for one in range(self.number)))
@@ -97,6 +100,57 @@ def test_a_machine_that_is_not_named_any_more_is_not_listed(
     assert set(lists.all()) == {"web3"}
     lists.stop()
     assert lists.all() == {}
+
+
+def test_the_file_of_machines_is_read_once_in_a_while(place: Path, lists: MachineLists) -> None:
+    (place / "config/tmuxctl/machines.toml").write_text('[web3]\ncommand = ["false"]\n')
+    lists.renew()
+    assert "web3" not in lists.all()
+
+
+def test_all_are_asked_again_where_no_name_is_given(
+    lists: MachineLists, machines: Machines, until: Callable[..., object]
+) -> None:
+    until(lambda: lists.all()["web1"].is_known and lists.all()["web2"].is_known)
+    lists.poke()
+    until(lambda: machines.asked["web1"] == machines.asked["web2"] == 2)
+
+
+def test_what_is_looked_at_anew_is_asked_at_once(machines: Machines, until: Callable[..., object]) -> None:
+    lists = MachineLists(machines.list_sessions, lambda name: None, ListPace(60.0, 60.0, 60.0, 0.01))
+    lists.renew()
+    until(lambda: lists.all()["web1"].is_known)
+    lists.look_at({"web1"})
+    until(lambda: machines.asked["web1"] == 2)
+    lists.stop()
+
+
+def test_none_is_asked_any_more_once_it_is_stopped(machines: Machines, until: Callable[..., object]) -> None:
+    told: list[str] = []
+    lists = MachineLists(machines.list_sessions, told.append, QUICK)
+    lists.renew()
+    until(lambda: set(told) == {"web1", "web2"})
+    lists.look_at({"web1", "web2"})
+    until(lambda: machines.asked["web1"] > 2)
+    lists.stop()
+    until(lambda: [one.name for one in threading.enumerate()].count("tmuxctl-machine") <= 1)
+    asked = dict(machines.asked)
+    # who was still asked then is told to nobody
+    machines.hung.set()
+    until(lambda: "tmuxctl-machine" not in [one.name for one in threading.enumerate()])
+    assert (machines.asked, lists.all()) == (asked, {})
+    assert "hangs" not in told
+
+
+def test_an_error_of_this_machine_is_a_problem_of_that_one(
+    lists: MachineLists, machines: Machines, until: Callable[..., object]
+) -> None:
+    until(lambda: lists.all()["web1"].is_known)
+    machines.broken.add("web1")
+    lists.poke("web1")
+    problem = until(lambda: lists.all()["web1"].problem)
+    assert isinstance(problem, MachineProblem)
+    assert (problem.reason, problem.message) == ("failed", "no room")
 
 
 def test_no_more_is_kept_of_one_machine_than_its_bound(
