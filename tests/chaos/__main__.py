@@ -121,6 +121,8 @@ def drive(schedule: Schedule, place: Path, log: Log) -> list[str]:
                 log("action", **told, said="", at=action.at, seconds=round(time.monotonic() - started, 1), timeout=0)
         unhealed += [f"{thread.name} does not end" for thread in threads if thread.is_alive()]
         unhealed += end_sessions(made, workers, log)
+        for file in [] if unhealed else made.list_files():
+            log("leftover", what=f"file {file}")
         for worker in workers:
             worker.caller.close()
     return unhealed

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import psutil
 from conftest import SOCKET, start_command_server
 from gateway.gateway_site import GatewaySite, until
-from gateway.joined_host import JoinedHost, become_client
+from gateway.joined_host import TMUXCTL, JoinedHost, become_client
 from machines.relay import Relay
 from machines.ssh_server import SshServer, configure_ssh, end_all
 
@@ -96,6 +96,19 @@ class Sites:
         for relay in (self.ssh_relay, self.gateway_relay):
             relay.close()
 
+    def list_files(self) -> list[str]:
+        """The files that are left of sessions, once all were ended and what is kept of them was pruned."""
+        left: list[Path] = []
+        for machine in self.machines.values():
+            own = {"HOME": machine.home, "TMUX_TMPDIR": machine.home, "XDG_STATE_HOME": machine.state}
+            environment = {**os.environ, **{name: str(path) for name, path in own.items()}}
+            words = [*TMUXCTL, "--no-server", "--tmux-socket", machine.socket, "prune"]
+            subprocess.run(words, env=environment, check=True, capture_output=True)
+            folder = machine.state / "tmuxctl" / machine.socket
+            left += [one for name in ("sessions", "ended") for one in (folder / name).rglob("*")]
+            left += [one for pattern in ("*.new", "*.lock") for one in folder.glob(pattern)]
+        return [str(one.relative_to(self.place)) for one in left]
+
     def begin(self, fault: Fault) -> Callable[[], None] | None:
         """Make a fault; returns what ends it, and nothing where it cannot be made now."""
         made: Callable[[Fault], Callable[[], None] | None] = getattr(self, f"_{fault.kind}")
@@ -118,8 +131,8 @@ class Sites:
         return self._start_host
 
     def _start_host(self) -> None:
-        """Start the host, and again where it cannot begin, as on a full disk: a service manager does so too. It may take longer than
-        tests allow, as when the gateway is away."""
+        """Start the host, and again where it cannot begin, as on a full disk: a service manager does so too. It may take longer
+        than tests allow, as when the gateway is away."""
         until(self._tries_to_serve, "the host does not serve", 100.0)
 
     def _tries_to_serve(self) -> bool:
