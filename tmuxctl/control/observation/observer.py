@@ -101,8 +101,8 @@ class Observer:
         return foreground.foreground_profile(self._known_profiles, self.session_profile, program_names)
 
     def observe(self, *, fresh: bool = False) -> Look:
-        """One observation, kept in the window. tmux is asked if output came since the last time, or if `fresh`, and where no output is
-        kept that tells whether some came.
+        """One observation, kept in the window. tmux is asked if output came since the last time, or if `fresh`, and where no output
+        is kept that tells whether some came.
 
         NotFound or Unreachable when the session is not there any more.
         """

@@ -124,7 +124,7 @@ def journal_stopped_error(pane: Pane) -> Conflict:
     return Conflict(
         f"what {pane.name} prints is not kept any more: {why}",
         reason="journal_stopped",
-        hint=f"look at it: tmuxctl screen {pane.name}; df -h ~",
+        hint=f"try again, or look at it: tmuxctl screen {pane.name}; is its disk full? df -h ~",
     )
 
 

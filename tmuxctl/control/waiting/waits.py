@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tmuxctl.control.lifecycle.reach import reach
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.sessions import finding, records, summaries
-from tmuxctl.errors import Conflict, DecisionNeeded, Exited, NotFound, Unreachable, Usage
+from tmuxctl.errors import DecisionNeeded, Exited, NotFound, Unreachable, Usage
 from tmuxctl.model import Confidence, State, Status
 from tmuxctl.operations import Call, Cancellation, current, to_json, under
 from tmuxctl.reading.text.patterns import let_blanks_end_rows

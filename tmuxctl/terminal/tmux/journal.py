@@ -218,9 +218,7 @@ class Journal:
         # a segment that was just begun is empty: the one before it holds the last byte
         newest = next((file for start in reversed(starts) if (file := files[segment_name(start)]).size), None)
         end = starts[-1] + files[segment_name(starts[-1])].size
-        return JournalExtent(
-            starts[0], end, END in files, newest.modified if newest else 0.0, stopped=STOPPED in files
-        )
+        return JournalExtent(starts[0], end, END in files, newest.modified if newest else 0.0, stopped=STOPPED in files)
 
     def start(self) -> int:
         """The oldest offset that is kept, in bytes since the session's beginning."""
