@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from itertools import islice
@@ -65,6 +66,32 @@ def test_turns_there_are_typed_once_each_and_wait_for_few_answers(far: Control, 
     assert min(waited) <= 2
     rows = far.screen("web1/sh").text.split("\n")
     assert [row for row in rows if row.isdecimal()] == [str(number) for number in range(1, 9)]
+
+
+def test_lost_sessions_cost_no_requests_each(web1: SshServer, monkeypatch: pytest.MonkeyPatch):
+    begin, asked = PipeTransport._begin, [0]
+
+    def count(self: PipeTransport, *arguments: Any, **options: Any) -> Any:
+        asked[0] += 1
+        return begin(self, *arguments, **options)
+
+    monkeypatch.setattr(PipeTransport, "_begin", count)
+
+    def list_lost(number: int) -> int:
+        asked[0] = 0
+        with Control() as here:
+            assert [one.state for one in here.ls("web1/").sessions] == [State.LOST] * number
+        return asked[0]
+
+    with Control() as here:
+        for number in range(8):
+            here.new(f"web1/t{number}", ("cat",))
+    words = ["tmux", "-L", "t", "kill-server"]
+    subprocess.run(words, env={**os.environ, "TMUX_TMPDIR": str(web1.home)}, check=True)
+    many = list_lost(8)
+    with Control() as here:
+        here.kill(tuple(f"web1/t{number}" for number in range(6)))
+    assert many - list_lost(2) < 6
 
 
 def test_its_files_are_there_and_none_are_here(far: Control, web1: SshServer):

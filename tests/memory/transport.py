@@ -191,6 +191,9 @@ class MemoryTransport:
 
     read_grown = read
 
+    def read_all(self, folders: Sequence[str], names: Sequence[str], limit: int) -> dict[str, dict[str, bytes]]:
+        return base.read_each(self.read, folders, names, limit)
+
     # terminals and processes
 
     def _panes(self) -> list[Pane]:

@@ -142,6 +142,25 @@ def test_a_megabyte_of_any_bytes_is_put_and_read_in_parts(transport: Transport, 
     assert transport.read(path, 3, 0) == b""
 
 
+def test_some_files_of_many_folders_are_read_together(transport: Transport, place: Path) -> None:
+    folders = [f"{place}/{name}" for name in (*HOSTILE, *map(str, range(100)), "none")]
+    for number, folder in enumerate(folders[:-1]):
+        os.mkdir(folder)
+        Path(folder, "one").write_bytes(b"\n%d\0\xff\n" % number)
+    first, second = (Path(folder) for folder in folders[:2])
+    (first / "two").write_bytes(b"")
+    (first / "three").write_bytes(b"x" * 5000)
+    (second / "two").symlink_to(second / "one")
+    os.mkfifo(second / "three")
+    (second / "other").touch()
+    found = transport.read_all(folders, ("one", "two", "three"), 1000)
+    assert found == {folder: {"one": b"\n%d\0\xff\n" % number} for number, folder in enumerate(folders[:-1])} | {
+        folders[0]: {"one": b"\n0\0\xff\n", "two": b"", "three": b"x" * 1000},
+        folders[-1]: {},
+    }
+    assert transport.read_all((), ("one",), 1000) == {}
+
+
 def test_an_empty_file_is_a_file(transport: Transport, place: Path) -> None:
     transport.put(f"{place}/empty", b"", durable=True)
     assert transport.read(f"{place}/empty") == b""

@@ -413,6 +413,9 @@ class LocalTransport:
 
     read_grown = read
 
+    def read_all(self, folders: Sequence[str], names: Sequence[str], limit: int) -> dict[str, dict[str, bytes]]:
+        return base.read_each(self.read, folders, names, limit)
+
     # terminals and processes
 
     def tty(self, path: str) -> Tty | None:

@@ -60,6 +60,9 @@ from tmuxctl.value import NamedTuple
 
 PIECE = 4 * 1024 * 1024
 
+GATHERED_MOST = 64
+"""Of so many folders some files are read by one request."""
+
 REST = "\0rest "
 """Begins the request for what a file has behind what is known of it."""
 
@@ -82,7 +85,7 @@ COMPLAINT_MOST = 2000
 """Characters of a complaint that become a message."""
 
 READING = frozenset(
-    {"facts", "ready", "folder", "place", "piece", "settings", "probe", "room", "load", "marked", "peek"}
+    {"facts", "ready", "folder", "place", "piece", "gather", "settings", "probe", "room", "load", "marked", "peek"}
 )
 """Functions over there that change nothing; and `ready` and `folder`, which make no folder twice."""
 
@@ -412,6 +415,18 @@ class PipeTransport:
             if len(pieces[-1]) < size:
                 break
         return b"".join(pieces)
+
+    def read_all(self, folders: Sequence[str], names: Sequence[str], limit: int) -> dict[str, dict[str, bytes]]:
+        found: dict[str, dict[str, bytes]] = {folder: {} for folder in folders}
+        for at in range(0, len(folders), GATHERED_MOST):
+            some, word = folders[at : at + GATHERED_MOST], self.word()
+            told = self._call_function("gather", word, str(limit), " ".join(names), *some)
+            # no file holds the word
+            for part in told.split(b"\n%b " % word.encode())[1:]:
+                about, _, data = part.partition(b"\n")
+                number, _, name = about.decode().partition(" ")
+                found[some[int(number)]][name] = data
+        return found
 
     def read_grown(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
         with self._lock:

@@ -160,6 +160,18 @@ piece() {
   [ -f "$1" ] && [ -r "$1" ] || say 79 "$1 cannot be read"
   if [ "$2" = 1 ]; then head -c "$3" <"$1"; else tail -c "+$2" <"$1" | head -c "$3"; fi
 }
+# behind a line with a word, the number of its folder and its name, the beginning of each file
+gather() {
+  word=$1 limit=$2 names=$3 number=0; shift 3
+  for folder do
+    for name in $names; do
+      set -- "$folder/$name"
+      [ -f "$1" ] && [ ! -L "$1" ] && [ -r "$1" ] || continue
+      printf '\n%s %s %s\n' "$word" "$number" "$name"; head -c "$limit" <"$1"
+    done
+    number=$((number + 1))
+  done; :
+}
 # from where, and the bytes from there on
 rest() { printf '%s\n' "$2"; piece "$1" "$(($2 + 1))" "$3"; }
 marked() {

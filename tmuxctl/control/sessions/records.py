@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import NoneType
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from tmuxctl.model import NAME, Confidence, Session, State, Status, natural_key
 from tmuxctl.terminal.tmux import layout, server
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.transport.base import read_object
-from tmuxctl.untrusted import NewerFormat, fits, to_record
+from tmuxctl.untrusted import NewerFormat, fits, parse_record, to_record
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import EvidenceKind
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 
 RECORD_LIMIT = 200
 """Bytes of a file that holds a few words."""
+
+HELD_LIMIT = 64 << 10
+"""Bytes of a file that is read together with those of other sessions: more than any of them has, unless somebody means harm."""
+
+LOST_FILES = (layout.SPEC, layout.STARTED, layout.SERVER, layout.EXIT, layout.ENDED)
+"""Files by which a session is told that tmux does not know."""
 
 MAYBE = (str, NoneType)
 
@@ -92,8 +98,18 @@ def list_lost(machine: Machine, panes: list[Pane]) -> list[Session]:
         return []
     path = f"{machine.transport.home}/{layout.SERVER}"
     server = read_short_file(machine, path) if server_pid(machine) else b""
-    found = [one for name in missing if (one := _lost_session(machine, name, server))]
+    files = _read_files(machine, layout.SESSIONS, missing, LOST_FILES)
+    found = [one for name in missing if (one := _lost_session(machine, name, server, files[name]))]
     return sorted(found, key=lambda one: natural_key(one.name))
+
+
+def _read_files(
+    machine: Machine, parent: str, session_ids: Sequence[str], names: Sequence[str]
+) -> dict[str, dict[str, bytes]]:
+    """Some files of each of these sessions, by its id."""
+    folders = {session_id: f"{machine.transport.home}/{parent}/{session_id}" for session_id in session_ids}
+    found = machine.transport.read_all([*folders.values()], names, HELD_LIMIT + 1)
+    return {session_id: found[folder] for session_id, folder in folders.items()}
 
 
 def read_short_file(machine: Machine, path: str) -> bytes:
@@ -105,14 +121,16 @@ def read_short_file(machine: Machine, path: str) -> bytes:
 
 def list_ended(machine: Machine) -> list[Session]:
     """Sessions that were ended and whose records are kept, by name."""
-    home = machine.transport.home
-    found = (_ended_session(machine, name) for name in machine.transport.files(f"{home}/{layout.ENDED_SESSIONS}"))
+    names = [*machine.transport.names(f"{machine.transport.home}/{layout.ENDED_SESSIONS}")]
+    files = _read_files(machine, layout.ENDED_SESSIONS, names, (layout.SPEC, layout.END))
+    found = (_ended_session(machine, name, files[name]) for name in names)
     return sorted((one for one in found if one), key=lambda one: natural_key(one.name))
 
 
-def _ended_session(machine: Machine, session_id: str) -> Session | None:
+def _ended_session(machine: Machine, session_id: str, files: Mapping[str, bytes]) -> Session | None:
     try:
-        spec, ended = read_spec(machine, session_id, layout.ENDED_SESSIONS), read_ended_record(machine, session_id)
+        spec = read_spec(machine, session_id, layout.ENDED_SESSIONS, held=files.get(layout.SPEC))
+        ended = read_ended_record(machine, session_id, held=files.get(layout.END))
     except NewerFormat as newer:
         return _newer_session(session_id, State.EXITED, newer)
     if not spec:
@@ -126,15 +144,16 @@ def _ended_session(machine: Machine, session_id: str) -> Session | None:
     )
 
 
-def read_ended_record(machine: Machine, session_id: str) -> dict[str, Any]:
-    """The ended record of a session; empty if it is not there or is damaged."""
-    return parse_ended_record(machine, f"{machine.transport.home}/{layout.ENDED_SESSIONS}/{session_id}")
+def read_ended_record(machine: Machine, session_id: str, *, held: bytes | None = None) -> dict[str, Any]:
+    """The ended record of a session; empty if it is not there or is damaged. `held`: its beginning, if it was read already."""
+    return parse_ended_record(machine, f"{machine.transport.home}/{layout.ENDED_SESSIONS}/{session_id}", held=held)
 
 
-def parse_ended_record(machine: Machine, folder: str) -> dict[str, Any]:
-    """The `ended.json` in a folder; empty if it is not there or is damaged. NewerFormat."""
+def parse_ended_record(machine: Machine, folder: str, *, held: bytes | None = None) -> dict[str, Any]:
+    """The `ended.json` in a folder; empty if it is not there or is damaged. `held`: its beginning, if it was read already.
+    NewerFormat."""
     try:
-        record = read_object(machine.transport, f"{folder}/{layout.END}")
+        record = _parse_object(machine, f"{folder}/{layout.END}", held)
     except NewerFormat:
         raise
     except (TmuxctlError, ValueError):
@@ -153,20 +172,20 @@ def server_pid(machine: Machine) -> int | None:
     return pid if any(row.started == started and row.state not in ("Z", "X") for row in rows) else None
 
 
-def _lost_session(machine: Machine, session_id: str, server: bytes) -> Session | None:
-    """A session that tmux does not know: lost with its server, or ended without tmuxctl while that one, `server`, lives."""
+def _lost_session(machine: Machine, session_id: str, server: bytes, files: Mapping[str, bytes]) -> Session | None:
+    """A session that tmux does not know, with what its `files` hold: lost with its server, or ended without tmuxctl while that one,
+    `server`, lives."""
     try:
-        spec = read_spec(machine, session_id)
+        spec = read_spec(machine, session_id, held=files.get(layout.SPEC))
     except NewerFormat as newer:
         return _newer_session(session_id, State.LOST, newer)
     asked = spec.get("asked", {})
-    folder = session_folder(machine, session_id)
-    files = machine.transport.files(folder)
+    exit_text = files.get(layout.EXIT)
     # an adopted pane had started before
     if not spec or not (layout.was_started(files) or asked.get("target")):
         return None
-    if layout.EXIT not in files:
-        if not server or layout.SERVER not in files or read_short_file(machine, f"{folder}/{layout.SERVER}") != server:
+    if exit_text is None:
+        if not server or files.get(layout.SERVER, b"")[:RECORD_LIMIT] != server:
             return _session_of_spec(session_id, spec, LOST)
         answered_pid, answered_id = _ask_server(machine, str(spec["spec"].get("name")))
         if answered_id == session_id:
@@ -175,11 +194,10 @@ def _lost_session(machine: Machine, session_id: str, server: bytes) -> Session |
             # a killed server is a process for a while after it stopped answering
             return _session_of_spec(session_id, spec, LOST)
         # that it ended, in an unknown way, has to be known after this server is gone, too
-        machine.transport.put(f"{folder}/{layout.EXIT}", b":\n")
-    status, signal = read_exit(machine, session_id)
-    why = None
-    if layout.ENDED in files:
-        why = read_short_file(machine, f"{folder}/{layout.ENDED}")[:40].decode(errors="replace").strip()
+        exit_text = b":\n"
+        machine.transport.put(f"{session_folder(machine, session_id)}/{layout.EXIT}", exit_text)
+    status, signal = _parse_exit(exit_text[:RECORD_LIMIT])
+    why = files[layout.ENDED][:40].decode(errors="replace").strip() if layout.ENDED in files else None
     return changed(_session_of_spec(session_id, spec, ended_status(why)), exit_status=status, signal=signal)
 
 
@@ -224,16 +242,22 @@ def _newer_session(session_id: str, state: State, newer: NewerFormat) -> Session
 
 def read_exit(machine: Machine, session_id: str) -> tuple[int | None, str | None]:
     """The exit status and signal that a session's program ended with, as far as tmux told it when it did."""
-    text = read_short_file(machine, f"{session_folder(machine, session_id)}/{layout.EXIT}").decode(errors="replace")
-    status, _, signal = text.strip().partition(":")
+    return _parse_exit(read_short_file(machine, f"{session_folder(machine, session_id)}/{layout.EXIT}"))
+
+
+def _parse_exit(text: bytes) -> tuple[int | None, str | None]:
+    status, _, signal = text.decode(errors="replace").strip().partition(":")
     return int(status) if status.isdecimal() else None, server.signal_name(signal) if signal else None
 
 
-def read_spec(machine: Machine, session_id: str, parent: str = layout.SESSIONS) -> dict[str, Any]:
-    """A session's spec.json; empty if it is not there, or damaged: then it is set aside. NewerFormat."""
+def read_spec(
+    machine: Machine, session_id: str, parent: str = layout.SESSIONS, *, held: bytes | None = None
+) -> dict[str, Any]:
+    """A session's spec.json; empty if it is not there, or damaged: then it is set aside. `held`: its beginning, if it was read
+    already. NewerFormat."""
     path = f"{machine.transport.home}/{parent}/{session_id}/{layout.SPEC}"
     try:
-        spec = read_object(machine.transport, path)
+        spec = _parse_object(machine, path, held)
         if fits(spec, SPEC_SHAPE) and NAME.fullmatch(spec["spec"]["name"]):
             return spec
     except NotFound:
@@ -243,6 +267,13 @@ def read_spec(machine: Machine, session_id: str, parent: str = layout.SESSIONS) 
     with suppress(OSError, TmuxctlError):
         machine.transport.rename(path, path + ".corrupt")
     return {}
+
+
+def _parse_object(machine: Machine, path: str, held: bytes | None) -> dict[str, Any]:
+    """As `read_object`, of which the beginning is `held`."""
+    if held is None or len(held) > HELD_LIMIT:
+        return read_object(machine.transport, path)
+    return parse_record(held, path)
 
 
 def change_spec(machine: Machine, session_id: str, change: Callable[[dict[str, Any]], None]) -> None:
