@@ -20,7 +20,8 @@ from machines.ssh_server import SshServer, configure_ssh, end_all
 
 from chaos.schedule import Fault
 
-DISK_BYTES = 64 << 20
+DISK_BYTES = 256 << 20
+"""Room for what is kept of the sessions that end in an hour."""
 
 
 class Machine(NamedTuple):

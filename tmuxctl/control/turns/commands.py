@@ -376,8 +376,8 @@ class _Run:
         self.machine.io.change(self.pane.name, {options.INPUT: remember})
 
     def follow(self, deadline: float | None, *, until_begun: bool = False) -> Ran:
-        """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer, and Conflict
-        `journal_stopped` where the end cannot be seen any more."""
+        """Take in output until the command's end, or only its beginning. Raises DecisionNeeded if it wants an answer, and
+        Unreachable `outcome_unknown` where the end cannot be seen any more."""
         if self.result:
             return self.result
         begin_by = time.monotonic() + self.machine.timing.command.start_seconds
@@ -389,7 +389,7 @@ class _Run:
                 if found := self._outcome(until_begun, grown=grown, finished=extent.finished):
                     return found
                 if extent.stopped and not grown:
-                    raise self._with_output(finding.journal_stopped_error(self.pane))
+                    raise self._with_output(self._unseen())
                 current().check()
                 now = time.monotonic()
                 if deadline is not None and now >= deadline:
@@ -411,6 +411,15 @@ class _Run:
         if finished:
             return self._session_ended()
         return self._shell_ended() if self.begun and not self._shell_lives() else None
+
+    def _unseen(self) -> Unreachable:
+        """The error for a command whose output is not kept any more: it may go on."""
+        stopped = finding.journal_stopped_error(self.pane)
+        return Unreachable(
+            f"{stopped.message}, so how the command ends is not known",
+            reason="outcome_unknown",
+            hint=f"look at it: tmuxctl screen {self.pane.name}; is its disk full? df -h ~",
+        )
 
     def _with_output(self, error: E) -> E:
         """The error with what was printed so far, a question last."""
