@@ -91,6 +91,7 @@ def _find_named(machine: Machine, names: Sequence[str], force: bool) -> _Meant:
     """What is to be ended, by name: sessions that run, lost ones, and with `force` panes of other servers."""
     panes: list[Pane] = []
     lost: list[Session] = []
+    listed: list[Session] | None = None
     foreign_panes: list[tuple[Machine, Pane]] = []
     for name in dict.fromkeys(names):
         pane_machine, pane_name = reach(machine, name)
@@ -102,9 +103,9 @@ def _find_named(machine: Machine, names: Sequence[str], force: bool) -> _Meant:
         except (Unreachable, Exited) as error:
             if error.reason not in finding.GONE:
                 raise
+            listed = records.list_lost(machine, []) if listed is None else listed
             known = {one.id for one in lost}
-            gone = [one for one in records.list_lost(machine, []) if name in (one.name, one.id)]
-            lost += [one for one in gone if one.id not in known]
+            lost += [one for one in listed if name in (one.name, one.id) and one.id not in known]
     if foreign_panes and not force:
         from tmuxctl.control.lifecycle import adopting
 
