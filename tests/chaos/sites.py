@@ -103,11 +103,11 @@ class Sites:
         for machine in self.machines.values():
             own = {"HOME": machine.home, "TMUX_TMPDIR": machine.home, "XDG_STATE_HOME": machine.state}
             environment = {**os.environ, **{name: str(path) for name, path in own.items()}}
-            words = [*TMUXCTL, "--no-server", "--tmux-socket", machine.socket, "prune"]
+            words = [*TMUXCTL, "--no-server", "--socket", machine.socket, "prune"]
             subprocess.run(words, env=environment, check=True, capture_output=True)
             folder = machine.state / "tmuxctl" / machine.socket
             left += [one for name in ("sessions", "ended") for one in (folder / name).rglob("*")]
-            left += [one for pattern in ("*.new", "*.lock") for one in folder.glob(pattern)]
+            left += [one for pattern in ("*.new", "*.held", "create.lock") for one in folder.glob(pattern)]
         return [str(one.relative_to(self.place)) for one in left]
 
     def begin(self, fault: Fault) -> Callable[[], None] | None:
