@@ -96,7 +96,9 @@ def test_a_run_goes_on_while_no_server_runs(start_server, agents, until):
     first.stop(signal.SIGKILL)
     second = start_server()
     assert second.get("/v1/connect/team").json["state"] == "waiting"
-    assert second.post("/v1/sessions/team-ann/decide", {"option": "allow"}).status == 200
+    until(lambda: second.get("/v1/sessions/team-ann").json["state"] == "asking")
+    decided = second.post("/v1/sessions/team-ann/decide", {"option": "allow"})
+    assert decided.status == 200, decided.json
     until(lambda: second.get("/v1/connect/team").json["state"] == "ended")
 
 
