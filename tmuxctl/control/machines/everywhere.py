@@ -8,7 +8,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import machines
@@ -32,12 +31,15 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
     names, call = list(machines.read_machines()), current()
     limit = machine.timing.machine.all_seconds
     found: dict[str, Sessions | TmuxctlError] = {}
-    over, left, threads = threading.Event(), deque(names), list[threading.Thread]()
+    over, not_asked, threads = threading.Event(), deque(names), list[threading.Thread]()
 
     def ask() -> None:
-        with under(changed(call, cancelled=over)), suppress(IndexError):
+        with under(changed(call, cancelled=over)):
             while not over.is_set():
-                name = left.popleft()
+                try:
+                    name = not_asked.popleft()
+                except IndexError:
+                    return
                 try:
                     found[name] = _on(machine, name, look)
                 except TmuxctlError as error:
@@ -47,15 +49,15 @@ def list_sessions(machine: Machine, look: Callable[[Machine], Sessions]) -> Sess
         threads.append(threading.Thread(target=ask, daemon=True))
         threads[-1].start()
 
-    deadline, told = time.monotonic() + limit, 0
+    deadline, answered = time.monotonic() + limit, 0
     try:
         for _ in names[:SLOTS]:
             start()
-        while left and len(threads) < len(names) and time.monotonic() < deadline:
+        while not_asked and len(threads) < len(names) and time.monotonic() < deadline:
             time.sleep(machine.timing.machine.slot_seconds)
-            if len(found) == told:
+            if len(found) == answered:
                 start()
-            told = len(found)
+            answered = len(found)
         here = look(machine)
         for thread in threads:
             thread.join(max(0.0, deadline - time.monotonic()))
