@@ -172,7 +172,8 @@ class SessionTiming(Value):
     kill_seconds: float = 3.0  # how long processes are killed again and again, while new ones are found
     kill_pause_seconds: float = 0.02  # the pause between two looks whether they have ended
     writer_seconds: float = 1.0
-    """How long a journal's new writer is waited for, until it has taken the sign of the end away that the one before it left."""
+    """How long a journal's new writer is waited for, until it has taken the sign of the end away that the one before it left; and
+    how long one that takes nothing is waited for before its session is ended."""
 
 
 class TmuxTiming(Value):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import signal
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from tmuxctl.control import Control
 from tmuxctl.control.lifecycle import ending
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.terminal.panes import captures
+from tmuxctl.terminal.processes.process import find_tree
 from tmuxctl.terminal.tmux import server
 
 
@@ -105,6 +108,30 @@ def test_what_a_shell_left_in_the_background_ends_too(control: Control, until: C
     pids = [row.pid for row in control.machine.transport.marked(made.id)]
     assert control.kill(("t",), grace=0.5).killed[0].escaped == ()
     assert not [pid for pid in pids if lives(pid)]
+
+
+@pytest.mark.on("tmux")
+def test_the_last_output_of_a_program_is_kept_where_its_journal_is_late(
+    control: Control, place: Path, until: Callable[[Any], Any]
+) -> None:
+    """tmux has given it all to the journal's writer, which gets no time for a moment: the session ends no sooner than it has it."""
+    printed = 1 << 12
+    folder = (
+        place / "state/tmuxctl/t/sessions" / str(control.new("t", ("sh", "-c", f"read x; yes | head -c {printed}")).id)
+    )
+    written = until(lambda: (path := folder / "journal.pid").exists() and path.read_text().strip())
+    writer = find_tree(control.machine.transport.processes(), int(written))
+    for row in writer:
+        os.kill(row.pid, signal.SIGSTOP)
+    control.keys("t", ("Enter",))
+    until(lambda: control.show("t").state.value == "exited")
+    killing = threading.Thread(target=control.kill, args=(("t",),))
+    killing.start()
+    until((folder / "ended.json").exists)
+    for row in writer:
+        os.kill(row.pid, signal.SIGCONT)
+    killing.join()
+    assert control.log("t", raw=True).data.count(b"y") == printed // 2
 
 
 @pytest.mark.on("tmux")

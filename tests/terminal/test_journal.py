@@ -41,9 +41,10 @@ class Folder:
 
     def files(self, folder: str) -> dict[str, File]:
         found = {}
-        for name in os.listdir(folder):
-            with contextlib.suppress(FileNotFoundError):
-                found[name] = File(os.stat(f"{folder}/{name}").st_size, 0.0)
+        with contextlib.suppress(FileNotFoundError):
+            for name in os.listdir(folder):
+                with contextlib.suppress(FileNotFoundError):
+                    found[name] = File(os.stat(f"{folder}/{name}").st_size, 0.0)
         return found
 
     def read(self, path: str, offset: int = 0, limit: int | None = None) -> bytes:
@@ -139,6 +140,26 @@ def test_a_gap_with_nothing_behind_it_yet_is_told_once(tmp_path):
     read = kept(tmp_path, s0=b"abc", s4=b"")
     assert read.read(3) == JournalSlice(b"", 4, 4, True)
     assert read.read(4) == JournalSlice(b"", 4, 4, False)
+
+
+@pytest.mark.parametrize("meanwhile", ["before it is listed", "before it is read"])
+def test_a_journal_that_is_moved_under_the_reader_is_read_to_its_end(tmp_path, meanwhile):
+    """Its session is ended, and its folder moved to those of the ended ones."""
+    (tmp_path / "sessions/id").mkdir(parents=True)
+    (tmp_path / "ended").mkdir()
+    read = kept(tmp_path / "sessions/id", s0=b"abc", s3=b"def")
+    (tmp_path / "sessions/id/journal/end").touch()
+    files = read.transport.files
+
+    def move(folder):
+        found = files(folder) if meanwhile == "before it is read" else {}
+        if (tmp_path / "sessions/id").exists():
+            (tmp_path / "sessions/id").rename(tmp_path / "ended/id")
+        return found or files(folder)
+
+    read.transport.files = move
+    assert read.read(1) == JournalSlice(b"bcdef", 1, 6, truncated=False)
+    assert read.extent() == JournalExtent(0, 6, finished=True)
 
 
 def test_segments_that_vanish_under_the_reader_are_no_error(tmp_path):

@@ -172,6 +172,7 @@ def _end_all(machine: Machine, panes: Sequence[Pane], signal: str, grace: float,
         about = {"exit_status": pane.status, "signal": pane.signal, "detail": pane.ended or None}
         about["screen"] = screens.get(pane.id)
         write_ended_record(machine, pane.id, about)
+    _await_journals(machine, last)
     _kill_sessions(machine, panes)
     left = {pane.id: archive_session(machine, pane.id, force=force) for pane in panes}
     remove_old_records(machine)
@@ -246,6 +247,25 @@ def _await_exit_facts(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
             break
         time.sleep(0.01)
     return list(last.values())
+
+
+def _await_journals(machine: Machine, panes: Sequence[Pane]) -> None:
+    """Let the journals take the last output of the programs that have ended: what a pane's pipe has not taken yet, tmux drops with
+    the session. A writer that takes nothing for a while is given up."""
+    clock = machine.clock
+    unfinished = {pane.id: finding.open_journal(machine, pane) for pane in panes if pane.dead and pane.piped}
+    ends: dict[str, int] = {}
+    until = 0.0
+    while True:
+        for session_id, journal in [*unfinished.items()]:
+            extent = journal.extent()
+            if extent.finished or extent.stopped:
+                del unfinished[session_id]
+            elif ends.get(session_id) != extent.end:
+                ends[session_id], until = extent.end, clock.monotonic() + machine.timing.session.writer_seconds
+        if not unfinished or clock.monotonic() > until:
+            return
+        clock.sleep(machine.timing.session.kill_pause_seconds)
 
 
 def _capture_screens(machine: Machine, panes: Sequence[Pane]) -> dict[str, str]:

@@ -205,14 +205,14 @@ class Journal:
     def __init__(self, transport: JournalFiles, folder: str) -> None:
         self.transport = transport
         self.folder = f"{folder}/{layout.JOURNAL}"
+        parent, _, name = folder.rpartition("/")
+        self._moved = f"{parent.rpartition('/')[0]}/{layout.ENDED_SESSIONS}/{name}/{layout.JOURNAL}"
         self._newest: int | None = None
         """The newest segment when they were listed last."""
 
     def extent(self) -> JournalExtent:
         """Start, end, finished and growth from one look at the folder; all zero for a journal that is not there."""
-        files = self.transport.files(self.folder)
-        starts = list_starts(files)
-        self._newest = starts[-1] if starts else None
+        files, starts = self._list_files()
         if not starts:
             return JournalExtent(0, 0, END in files, stopped=STOPPED in files)
         # a segment that was just begun is empty: the one before it holds the last byte
@@ -250,7 +250,7 @@ class Journal:
                 # The writer removes the oldest first: after a second miss, stay ahead of it.
                 spans = self._list_spans(position)
                 del spans[: min(misses, len(spans) - 1)]
-                truncated, misses = True, misses + 1
+                truncated, misses = truncated or not spans, misses + 1
                 continue
             if data:
                 pieces.append(data)
@@ -273,10 +273,19 @@ class Journal:
 
     def _list_spans(self, offset: int) -> list[tuple[int, int]]:
         """The segments that reach beyond `offset`: each one's start and the next one's, the last without bound."""
-        starts = list_starts(self.transport.files(self.folder))
-        self._newest = starts[-1] if starts else None
+        _, starts = self._list_files()
         spans = zip(starts, [*starts[1:], sys.maxsize], strict=False)
         return [(first, behind) for first, behind in spans if behind > offset]
+
+    def _list_files(self) -> tuple[dict[str, File], list[int]]:
+        """What is in its folder, and where the segments among it begin. The folder may have been moved meanwhile to those of the
+        ended sessions."""
+        files = self.transport.files(self.folder)
+        if not files and (there := self.transport.files(self._moved)):
+            self.folder, files = self._moved, there
+        starts = list_starts(files)
+        self._newest = starts[-1] if starts else None
+        return files, starts
 
     def _read_segment(self, segment: int, position: int, limit: int) -> bytes:
         path = f"{self.folder}/{segment_name(segment)}"
