@@ -149,15 +149,15 @@ def test_a_journal_that_is_moved_under_the_reader_is_read_to_its_end(tmp_path, m
     (tmp_path / "ended").mkdir()
     read = kept(tmp_path / "sessions/id", s0=b"abc", s3=b"def")
     (tmp_path / "sessions/id/journal/end").touch()
-    files = read.transport.files
 
-    def move(folder):
-        found = files(folder) if meanwhile == "before it is read" else {}
-        if (tmp_path / "sessions/id").exists():
-            (tmp_path / "sessions/id").rename(tmp_path / "ended/id")
-        return found or files(folder)
+    class Moving(Folder):
+        def files(self, folder: str) -> dict[str, File]:
+            found = super().files(folder) if meanwhile == "before it is read" else {}
+            if (tmp_path / "sessions/id").exists():
+                (tmp_path / "sessions/id").rename(tmp_path / "ended/id")
+            return found or super().files(folder)
 
-    read.transport.files = move
+    read.transport = Moving()
     assert read.read(1) == JournalSlice(b"bcdef", 1, 6, truncated=False)
     assert read.extent() == JournalExtent(0, 6, finished=True)
 
