@@ -250,8 +250,9 @@ def _await_exit_facts(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
 
 
 def _await_journals(machine: Machine, panes: Sequence[Pane]) -> None:
-    """Let the journals take the last output of the programs that have ended: what a pane's pipe has not taken yet, tmux drops with
-    the session. A writer that takes nothing for a while is given up."""
+    """Wait until the journals have the last output of the programs that have ended: whoever finds a session ended reads all of it.
+    tmux calls a pane dead only when its pipe has taken everything (`window_pane_destroy_ready` in its window.c), but the writer may
+    still have to read that from the pipe, up to 30 KB (measured). One that takes nothing for a while is given up."""
     clock = machine.clock
     unfinished = {pane.id: finding.open_journal(machine, pane) for pane in panes if pane.dead and pane.piped}
     ends: dict[str, int] = {}
