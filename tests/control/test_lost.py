@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from conftest import SOCKET, crash_server
@@ -86,6 +87,25 @@ def test_a_lost_session_can_be_killed(lost: Control) -> None:
     assert [end.session for end in lost.kill(("t",)).killed] == ["t"]
     assert not lost.ls().sessions
     assert lost.log("t").text.startswith("last words")
+
+
+@pytest.mark.on("tmux")
+def test_many_lost_sessions_are_killed_by_one_list(
+    control: Control, crash: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = tuple(f"t{number}" for number in range(4))
+    for name in names:
+        control.new(name, LINES)
+    crash()
+    list_lost, lists = records.list_lost, [0]
+
+    def count(*given: Any) -> Any:
+        lists[0] += 1
+        return list_lost(*given)
+
+    monkeypatch.setattr(records, "list_lost", count)
+    assert [end.session for end in control.kill(names).killed] == [*names]
+    assert lists == [1]
 
 
 @pytest.mark.on("tmux")
