@@ -198,9 +198,11 @@ def own_place(monkeypatch: pytest.MonkeyPatch, path: str) -> Iterator[Path]:
     monkeypatch.setenv("TMUXCTL_SOCKET", SOCKET)
     monkeypatch.setenv("TMUXCTL_TIMEOUT", f"{PATIENCE:g}")
     monkeypatch.chdir(folder)
-    yield folder
-    sweep(folder, before)
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        yield folder
+    finally:
+        sweep(folder, before)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture

@@ -52,20 +52,23 @@ def make_faults(made: Sites, faults: list[Fault], began: float, log: Log, over: 
         except BaseException as error:
             unhealed.append(f"{fault.kind}: {error!r}"[:1000])
 
-    for fault in faults:
-        if over.wait(max(0.0, began + fault.at - time.monotonic())):
-            break
-        now = round(time.monotonic() - began, 2)
-        busy = {thread.name for thread in healing if thread.is_alive()}
-        target = fault.kind.partition("_")[2]
-        end = None if any(one.endswith(f"_{target} {fault.machine}") for one in busy) else made.begin(fault)
-        log("fault" if end else "skipped", kind=fault.kind, machine=fault.machine, seconds=fault.seconds, at=now)
-        if end:
-            healing.append(threading.Thread(target=heal, args=(fault, end), name=f"{fault.kind} {fault.machine}"))
-            healing[-1].start()
-    over.wait(max(0.0, began + (faults[-1].at + faults[-1].seconds if faults else 0.0) - time.monotonic()))
-    for thread in healing:
-        thread.join(HEAL_SECONDS)
+    try:
+        for fault in faults:
+            if over.wait(max(0.0, began + fault.at - time.monotonic())):
+                break
+            now = round(time.monotonic() - began, 2)
+            busy = {thread.name for thread in healing if thread.is_alive()}
+            target = fault.kind.partition("_")[2]
+            end = None if any(one.endswith(f"_{target} {fault.machine}") for one in busy) else made.begin(fault)
+            log("fault" if end else "skipped", kind=fault.kind, machine=fault.machine, seconds=fault.seconds, at=now)
+            if end:
+                healing.append(threading.Thread(target=heal, args=(fault, end), name=f"{fault.kind} {fault.machine}"))
+                healing[-1].start()
+        over.wait(max(0.0, began + (faults[-1].at + faults[-1].seconds if faults else 0.0) - time.monotonic()))
+    finally:
+        # also when the run is broken off: what is brought back behind its end would be left there
+        for thread in healing:
+            thread.join(HEAL_SECONDS)
     return unhealed
 
 
@@ -109,11 +112,16 @@ def drive(schedule: Schedule, place: Path, log: Log) -> list[str]:
             thread.start()
         ending = threading.Timer(schedule.seconds, over.set)
         ending.start()
-        unhealed = make_faults(made, schedule.faults, began, log, over)
-        over.wait()
-        deadline = time.monotonic() + 2 * MARGIN + HEAL_SECONDS
-        for thread in threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        try:
+            unhealed = make_faults(made, schedule.faults, began, log, over)
+            over.wait()
+        finally:
+            # also when it is broken off: behind this the environment is the caller's again
+            ending.cancel()
+            over.set()
+            deadline = time.monotonic() + 2 * MARGIN + HEAL_SECONDS
+            for thread in threads:
+                thread.join(max(0.0, deadline - time.monotonic()))
         for worker in workers:
             if worker.under_way:
                 action, started = worker.under_way

@@ -10,6 +10,8 @@ import pytest
 
 from chaos.judge import MARGIN, judge
 from chaos.schedule import MACHINES, draw, read_log, schedule_of
+from chaos.worker import Untyped, read_result
+from tmuxctl.errors import NotFound
 
 Row = dict[str, Any]
 
@@ -92,3 +94,28 @@ def test_the_schedule_of_a_log_is_that_of_its_run(tmp_path: Path) -> None:
     drawn = draw(7, 60.0)
     (tmp_path / "log").write_text(json.dumps({"row": "schedule", **drawn.to_json()}) + "\n" + json.dumps(END) + "\n")
     assert schedule_of(read_log(tmp_path / "log")) == drawn
+
+
+def test_what_a_command_says_is_its_result_or_its_error() -> None:
+    failed = {
+        "session": "s",
+        "ok": False,
+        "exit": 7,
+        "failed": 1,
+        "steps": [{"result": None, "error": {"code": "unreachable"}}],
+    }
+    assert read_result(7, json.dumps(failed, separators=(",", ":")), "") == failed
+    assert read_result(0, '{"session":"s"}', "") == {"session": "s"}
+    error = {
+        "code": "not_found",
+        "reason": "no_session",
+        "message": "no session 's'",
+        "hint": "",
+        "exit": 3,
+        "details": None,
+    }
+    with pytest.raises(NotFound):
+        read_result(3, "", json.dumps({"error": error}))
+    for status, output in ((7, ""), (7, '{"session":"s"}'), (0, "")):
+        with pytest.raises(Untyped):
+            read_result(status, output, "killed")

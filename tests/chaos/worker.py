@@ -88,11 +88,11 @@ def as_objects(value: Any) -> Any:
 
 
 def read_result(status: int, output: str, errors: str) -> Any:
-    """What a command with --json said; raises its error, and Untyped where it said none."""
+    """What a command with --json said, also of steps of which one failed; raises its error, and Untyped where it said none."""
     if "Traceback" in errors:
         raise Untyped(errors[-2000:])
     try:
-        if status == 0 or (status == 1 and output.startswith('{"ok":false')):
+        if status == 0 or '"ok":false' in output.partition("[")[0]:
             return json.loads(output)
         text = next(one for one in reversed([*output.splitlines(), *errors.splitlines()]) if one.startswith("{"))
         error = json.loads(text)["error"]
