@@ -125,7 +125,16 @@ class Sites:
 
     def _kill_gateway(self, fault: Fault) -> Callable[[], None]:
         self.gateway.end(signal.SIGKILL)
-        return self.gateway.start
+        return lambda: until(self._tries_gateway, "the gateway does not come up", 100.0)
+
+    def _tries_gateway(self) -> bool:
+        """Start the gateway; like the host it is started again where it cannot begin."""
+        try:
+            self.gateway.start()
+        except AssertionError:
+            self.gateway.end(signal.SIGKILL)
+            return False
+        return True
 
     def _kill_host(self, fault: Fault) -> Callable[[], None]:
         self.host.end(kill=True)

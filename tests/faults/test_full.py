@@ -71,6 +71,12 @@ def test_a_new_session_is_refused_and_leaves_nothing(disk: Disk) -> None:
     assert disk.tmuxctl.states() == {"first": "idle", "t": "idle"}
 
 
+def test_a_gateway_that_cannot_write_says_why(disk: Disk) -> None:
+    assert disk.tmuxctl("new", "first", "--", "cat").reason == ""
+    disk.fill()
+    assert disk.tmuxctl("gateway", "up", "--listen=127.0.0.1:4222").reason == "disk_full"
+
+
 def test_what_runs_goes_on_and_what_is_not_kept_is_told(disk: Disk, until: Callable[..., Any]) -> None:
     tmuxctl = disk.tmuxctl
     assert tmuxctl("new", "t", "--", "sh").reason == ""

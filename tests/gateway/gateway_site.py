@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import socket
 import subprocess
@@ -104,7 +103,7 @@ class GatewaySite:
     def end(self, number: int = signal.SIGTERM) -> None:
         """Send the server a signal that ends it, and wait for that."""
         if self.process:
-            os.kill(self.process.pid, number)
+            self.process.send_signal(number)
             self.process.wait(PATIENCE)
             self.process = None
 

@@ -3,6 +3,7 @@ a traceback."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +13,7 @@ import click
 
 from tmuxctl import config
 from tmuxctl.control.service import Control
-from tmuxctl.errors import TmuxctlError, Usage
+from tmuxctl.errors import Failed, TmuxctlError, Usage
 from tmuxctl.surfaces.cli.commands.group import Family, OperationGroup, find_command
 from tmuxctl.surfaces.cli.commands.options import SETTINGS, global_options, has_options, help_option, merge_options
 from tmuxctl.surfaces.cli.commands.services import CommandLineOperations, Service
@@ -156,6 +157,8 @@ def run(words: Sequence[str], app: App | None = None) -> int:
     except ReaderGone:
         return READER_GONE
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return _report_full_disk(error, options)
         return _report_bug(error, options)
 
 
@@ -201,6 +204,12 @@ class _Interrupted(TmuxctlError):
     """We were told to stop."""
 
     exit = INTERRUPTED
+
+
+def _report_full_disk(error: OSError, options: Options) -> int:
+    found = Failed(f"no room to write {error.filename or 'a file'}", reason="disk_full", hint="df -h")
+    report(found, options)
+    return found.exit
 
 
 def _report_bug(error: Exception, options: Options) -> int:
