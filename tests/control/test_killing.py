@@ -135,6 +135,23 @@ def test_the_last_output_of_a_program_is_kept_where_its_journal_is_late(
 
 
 @pytest.mark.on("tmux")
+def test_a_journal_that_never_ends_holds_up_no_kill(control: Control, place: Path, until: Callable[[Any], Any]) -> None:
+    folder = place / "state/tmuxctl/t/sessions" / str(control.new("t", ("sh", "-c", "read x")).id)
+    written = until(lambda: (path := folder / "journal.pid").exists() and path.read_text().strip())
+    writer = find_tree(control.machine.transport.processes(), int(written))
+    for row in writer:
+        os.kill(row.pid, signal.SIGSTOP)
+    control.keys("t", ("Enter",))
+    until(lambda: control.show("t").state.value == "exited")
+    killing = threading.Thread(target=control.kill, args=(("t",),), daemon=True)
+    with (folder / "journal/seg.000000000000000").open("ab", buffering=0) as segment:
+        killing.start()
+        until(lambda: segment.write(b"x") and not killing.is_alive())
+    for row in writer:
+        os.kill(row.pid, signal.SIGKILL)
+
+
+@pytest.mark.on("tmux")
 def test_children_of_an_ended_program_end_with_its_session(control: Control, until: Callable[[Any], Any]) -> None:
     made = control.new("t", ("sh", "-c", "setsid sh -c '>up; sleep 1000' & until [ -e up ]; do sleep 0.02; done"))
     assert control.wait("t", exit=True).matched

@@ -252,8 +252,10 @@ def _await_exit_facts(machine: Machine, panes: Sequence[Pane]) -> list[Pane]:
 def _await_journals(machine: Machine, panes: Sequence[Pane]) -> None:
     """Wait until the journals have the last output of the programs that have ended: whoever finds a session ended reads all of it.
     tmux calls a pane dead only when its pipe has taken everything (`window_pane_destroy_ready` in its window.c), but the writer may
-    still have to read that from the pipe, up to 30 KB (measured). One that takes nothing for a while is given up."""
-    clock = machine.clock
+    still have to read that from the pipe, up to 30 KB (measured). One that takes nothing for a while is given up, and all are after
+    `kill_seconds`: what is left of a program may write to the file itself."""
+    clock, timing = machine.clock, machine.timing.session
+    latest = clock.monotonic() + timing.kill_seconds
     unfinished = {pane.id: finding.open_journal(machine, pane) for pane in panes if pane.dead and pane.piped}
     ends: dict[str, int] = {}
     until = 0.0
@@ -263,10 +265,10 @@ def _await_journals(machine: Machine, panes: Sequence[Pane]) -> None:
             if extent.finished or extent.stopped:
                 del unfinished[session_id]
             elif ends.get(session_id) != extent.end:
-                ends[session_id], until = extent.end, clock.monotonic() + machine.timing.session.writer_seconds
-        if not unfinished or clock.monotonic() > until:
+                ends[session_id], until = extent.end, clock.monotonic() + timing.writer_seconds
+        if not unfinished or clock.monotonic() > min(until, latest):
             return
-        clock.sleep(machine.timing.session.kill_pause_seconds)
+        clock.sleep(timing.kill_pause_seconds)
 
 
 def _capture_screens(machine: Machine, panes: Sequence[Pane]) -> dict[str, str]:
