@@ -16,6 +16,7 @@ from gateway.gateway_site import PATIENCE, free_ports, until
 from gateway.joined_host import environment_of
 
 from tmuxctl.gateway.credentials import Credentials, read_credentials
+from tmuxctl.gateway.server.monitoring import ask_server
 
 TMUXCTL = (sys.executable, "-m", "tmuxctl", "--no-server")
 
@@ -126,6 +127,11 @@ class ClusterSite:
     def restart(self, node: ClusterNode) -> None:
         """Run a node again, as it was told before."""
         node.start()
+
+    def list_routes(self, node: ClusterNode) -> list[str]:
+        """The nodes that a node is connected to, as often as it is."""
+        settings = json.loads((node.home / ".local/state/tmuxctl/gateway/server-settings.json").read_text())
+        return [one["remote_name"] for one in ask_server(settings["monitor_port"], "/routez")["routes"]]
 
     def is_whole(self) -> bool:
         """Whether all nodes run, and each has all events."""

@@ -226,6 +226,19 @@ def refused(credentials) -> bool:
     return False
 
 
+def test_two_nodes_have_one_connection_by_which_a_leader_that_was_cut_off_hears_of_the_new_one_before_any_event(
+    cluster: ClusterSite,
+) -> None:
+    # those that both opened at once are closed but for one
+    until(
+        lambda: (
+            [sorted(cluster.list_routes(one)) for one in cluster.nodes]
+            == [[other for other in NAMES if other != one] for one in NAMES]
+        ),
+        "not one connection for each",
+    )
+
+
 def test_status_tells_leader_lag_and_who_is_away(cluster: ClusterSite) -> None:
     found = cluster.first.result("status")
     assert sorted(one["name"] for one in found["nodes"]) == sorted(NAMES)

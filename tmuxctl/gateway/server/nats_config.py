@@ -84,6 +84,9 @@ def make_config(
     if settings.nodes:
         made["cluster"] = {
             "name": CLUSTER,
+            # one connection to each other node: with several, a leader that was cut off may be sent events again seconds before
+            # it hears of the new leader, and takes minutes to drop what it stored of them (ADR 64)
+            "pool_size": -1,
             "host": settings.host,
             "port": settings.cluster_port,
             "tls": {**_route_tls(files), "verify": True},
