@@ -426,6 +426,9 @@ class GatewayTiming(Value):
         300  # how long a key holds with which the gateway's first machine asks and tells the servers
     )
     prepare_seconds: float = 10.0  # how long a server may take for one step of making its stream
+    prepare_first_seconds: float = (
+        1.0  # the same at the first try, as nodes without a leader answer nothing; doubled by each failure
+    )
     prepare_pause_seconds: float = 0.3  # the pause before it is tried again; doubled by each failure, up to the next
     prepare_rare_pause_seconds: float = 5.0
     probe_seconds: float = 3.0  # how long a question to the monitoring port, or a check, may take

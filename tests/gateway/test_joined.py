@@ -199,7 +199,7 @@ def test_a_wait_tells_nothing_that_its_client_may_not_know_any_more(
 ) -> None:
     here.new("thathost/sh", ("sh",))
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(lambda: reason(lambda: here.wait("thathost/sh", text="^secret", timeout=60)))
+        waiting = threads.submit(lambda: reason(lambda: here.wait("thathost/sh", text="^secret", timeout=15)))
         here.send("thathost/sh", b"read go")
         entry = thathost.authorized.read_text()
         assert granted in entry

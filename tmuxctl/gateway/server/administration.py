@@ -39,12 +39,13 @@ def tell_accounts(files: GatewayFiles, timing: GatewayTiming = TIMING.gateway) -
 def prepare(files: GatewayFiles, is_running: Callable[[], bool], timing: GatewayTiming = TIMING.gateway) -> None:
     """Tell the servers the claims of all accounts, and make the stream of each tenant, or change it to what STREAM_CONFIG says.
     It is tried while the server runs: in a cluster a majority of the nodes is needed."""
-    pause, complained, began = timing.prepare_pause_seconds, False, time.monotonic()
+    pause, patience = timing.prepare_pause_seconds, timing.prepare_first_seconds
+    complained, began = False, time.monotonic()
     while is_running():
         try:
             if not asyncio.run(_tell_accounts(files, timing)):
                 raise Unreachable("the server does not answer yet", reason="not_running")
-            asyncio.run(_make_streams(files, timing))
+            asyncio.run(_make_streams(files, patience, timing))
         except (TmuxctlError, nats.errors.Error, OSError, TimeoutError) as error:
             if not complained and time.monotonic() - began > timing.prepare_seconds:
                 complained = True
@@ -52,6 +53,7 @@ def prepare(files: GatewayFiles, is_running: Callable[[], bool], timing: Gateway
                 sys.stderr.flush()
             time.sleep(pause)
             pause = min(pause * 2, timing.prepare_rare_pause_seconds)
+            patience = min(patience * 2, timing.prepare_seconds)
         else:
             if complained:
                 sys.stderr.write("tmuxctl: events are kept now\n")
@@ -63,7 +65,7 @@ def make_tenants(files: GatewayFiles, timing: GatewayTiming = TIMING.gateway) ->
     """Tell the servers of tenants that were added, and make their streams; False where that has to wait for `prepare`."""
     with suppress(TmuxctlError, nats.errors.Error, OSError, TimeoutError):
         if asyncio.run(_tell_accounts(files, timing)):
-            asyncio.run(_make_streams(files, timing))
+            asyncio.run(_make_streams(files, timing.prepare_seconds, timing))
             return True
     return False
 
@@ -124,13 +126,14 @@ async def _tell_accounts(files: GatewayFiles, timing: GatewayTiming) -> bool:
     return True
 
 
-async def _make_streams(files: GatewayFiles, timing: GatewayTiming) -> None:
+async def _make_streams(files: GatewayFiles, patience: float, timing: GatewayTiming) -> None:
+    """Make or change the stream of each tenant; each step may take `patience` seconds."""
     accounts, replicas = Accounts(files), files.read_settings().replicas
     wanted = StreamConfig.from_response({**STREAM_CONFIG, "num_replicas": replicas})
     for tenant in accounts.tenants:
         user = accounts.sign_store_administrator(tenant, timing.administrator_seconds)
         async with _connected(files, user, timing) as client:
-            stream = client.jetstream(timeout=timing.prepare_seconds)
+            stream = client.jetstream(timeout=patience)
             try:
                 await stream.stream_info(subjects.STREAM)
             except NotFoundError:
