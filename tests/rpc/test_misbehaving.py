@@ -107,8 +107,9 @@ def test_a_stream_goes_on_behind_a_cut(far: Control, weather: Weather) -> None:
 def test_a_call_whose_answer_is_lost_ends_as_unknown_and_is_done_once(
     host: Host, reach: Callable[..., Control], weather: Weather
 ) -> None:
+    patient = reach(far=host)
+    patient.new("far/sh", ("sh",))
     far = reach(changed(QUICK, silence_seconds=1.0), far=host)
-    far.new("far/sh", ("sh",))
     weather.lose = lambda way, header: way == "in"
     with pytest.raises(Unreachable) as caught:
         far.call("rename", {"session": "far/sh", "name": "other"}, request_id="abcdef0123456789")
@@ -117,37 +118,39 @@ def test_a_call_whose_answer_is_lost_ends_as_unknown_and_is_done_once(
     assert caught.value.details["machine"] == "far"
     weather.lose = lambda way, header: False
     # a second rename by itself would not find the session any more
-    again = far.call("rename", {"session": "far/sh", "name": "other"}, request_id="abcdef0123456789")
+    again = patient.call("rename", {"session": "far/sh", "name": "other"}, request_id="abcdef0123456789")
     assert again.name == "other"
     with pytest.raises(TmuxctlError) as other:
-        far.call("rename", {"session": "far/sh", "name": "third"}, request_id="abcdef0123456789")
+        patient.call("rename", {"session": "far/sh", "name": "third"}, request_id="abcdef0123456789")
     assert other.value.reason == "bad_id"
 
 
 def test_a_text_whose_answer_is_lost_is_typed_once(host: Host, reach: Callable[..., Control], weather: Weather) -> None:
+    patient = reach(far=host)
+    patient.new("far/sh", ("sh",))
     far = reach(changed(QUICK, silence_seconds=1.0), far=host)
-    far.new("far/sh", ("sh",))
     weather.lose = lambda way, header: way == "in"
     with pytest.raises(Unreachable) as caught:
         far.send("far/sh", b"echo x >>typed")
     assert caught.value.reason == "outcome_unknown"
     weather.lose = lambda way, header: False
-    assert far.send("far/sh", b"echo x >>typed", id=caught.value.details["id"]).result == "dup"
-    far.wait("far/sh", prompt=True)
-    assert far.exec("far/sh", ("cat typed",)).output == "x\n"
+    assert patient.send("far/sh", b"echo x >>typed", id=caught.value.details["id"]).result == "dup"
+    patient.wait("far/sh", prompt=True)
+    assert patient.exec("far/sh", ("cat typed",)).output == "x\n"
 
 
 def test_a_read_whose_machine_is_silent_ends_without_an_answer(
     host: Host, reach: Callable[..., Control], weather: Weather
 ) -> None:
+    patient = reach(far=host)
+    patient.new("far/sh", ("sh",))
     far = reach(changed(QUICK, silence_seconds=0.5), far=host)
-    far.new("far/sh", ("sh",))
     weather.silent = True
     with pytest.raises(Unreachable) as caught:
         far.screen("far/sh")
     assert (caught.value.reason, caught.value.details["machine"]) == ("no_answer", "far")
     weather.silent = False
-    assert far.screen("far/sh").session == "far/sh"
+    assert patient.screen("far/sh").session == "far/sh"
 
 
 def test_a_wait_outlives_a_silence_that_it_has_time_for(far: Control, weather: Weather) -> None:
@@ -175,8 +178,8 @@ def test_the_end_of_the_machines_process_is_told(host: Host, far: Control) -> No
 def test_a_process_that_ends_in_the_middle_of_a_call_is_told(
     host: Host, reach: Callable[..., Control], until: Callable[..., Any], weather: Weather
 ) -> None:
+    reach(far=host).new("far/sh", ("sh",))
     far = reach(changed(QUICK, silence_seconds=1.0), far=host)
-    far.new("far/sh", ("sh",))
     ended: dict[str, TmuxctlError] = {}
 
     def call(name: str, **arguments: Any) -> None:
@@ -986,7 +989,7 @@ def peak_memory(call: Callable[[], object]) -> int:
 def test_the_time_that_it_takes_to_connect_is_no_silence(
     host: Host, reach: Callable[..., Control], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    far = reach(changed(QUICK, silence_seconds=0.5), far=host)
+    far = reach(changed(QUICK, silence_seconds=2.0), far=host)
     connect = remote.CARRIERS["gateway"]
     assert callable(connect)
 
@@ -994,7 +997,7 @@ def test_the_time_that_it_takes_to_connect_is_no_silence(
         quick = connect(entry)
 
         def open_slowly(receive: Receive, lost: Callable[[], None]) -> Carrier:
-            time.sleep(1.0)
+            time.sleep(3.0)
             return quick(receive, lost)
 
         return open_slowly
