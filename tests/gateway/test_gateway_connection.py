@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import signal
 import ssl
 import threading
@@ -490,6 +491,30 @@ class HeldClient(GatewayClient):
 
 class HeldConnection(Connection):
     client_class = HeldClient
+
+
+class LostClient(GatewayClient):
+    """A client whose connection is lost just when it is given up."""
+
+    begun = threading.Event()
+
+    async def connect(self, *_what: object, **_more: object) -> None:
+        self.begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise ConnectionResetError from None
+
+
+class LostConnection(Connection):
+    client_class = LostClient
+
+
+def test_a_connection_that_is_lost_while_it_is_given_up_prints_nothing(pair: Pair, caplog: pytest.LogCaptureFixture):
+    with LostConnection(pair.host.credentials):
+        assert LostClient.begun.wait(20)
+    gc.collect()
+    assert not caplog.records
 
 
 def test_what_is_subscribed_while_a_connection_opens_is_followed_on_it(pair: Pair):

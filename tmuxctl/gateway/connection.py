@@ -530,14 +530,25 @@ class Connection:
 
     async def _open_in_time(self, client: GatewayClient, url: str, lost: asyncio.Event) -> None:
         """Open a connection; TimeoutError if that takes too long. It is given up when `close` is called."""
-        opening = asyncio.ensure_future(asyncio.wait_for(self._open(client, url, lost), self._timing.open_seconds))
+
+        async def find_error() -> Exception | None:
+            # returned, not raised: what is given up is not asked how it ended, and asyncio prints exceptions that nobody asks for
+            try:
+                async with asyncio.timeout(self._timing.open_seconds):
+                    await self._open(client, url, lost)
+            except Exception as error:
+                return error
+            return None
+
+        opening = asyncio.ensure_future(find_error())
         stopping = asyncio.ensure_future(self._stop.wait())
         await asyncio.wait({opening, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
         if not opening.done():
             opening.cancel()
             raise nats.errors.ConnectionClosedError
-        await opening
+        if error := opening.result():
+            raise error
 
     async def _open(self, client: GatewayClient, url: str, lost: asyncio.Event) -> None:
         async def end() -> None:

@@ -43,10 +43,10 @@ class AbortingTransport(TcpTransport):
 
     async def connect(self, uri: ParseResult, buffer_size: int, connect_timeout: int) -> None:
         """Open the connection. Raises OSError and asyncio.TimeoutError."""
-        opening = asyncio.open_connection(
-            uri.hostname, uri.port, limit=buffer_size, ssl=self._context, server_hostname=self._server_name
-        )
-        self._io_reader, self._io_writer = await asyncio.wait_for(opening, connect_timeout)
+        async with asyncio.timeout(connect_timeout):
+            self._io_reader, self._io_writer = await asyncio.open_connection(
+                uri.hostname, uri.port, limit=buffer_size, ssl=self._context, server_hostname=self._server_name
+            )
 
     async def connect_tls(self, *_what: Any, **_more: Any) -> None:
         """There is TLS already."""
