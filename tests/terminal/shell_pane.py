@@ -25,10 +25,9 @@ EMPTY: Mapping[str, str] = MappingProxyType({})
 numbers = count(1)
 
 
-def tmux(*words: str, stdin: bytes = b"") -> str:
-    done = subprocess.run(
-        ["tmux", "-L", SOCKET, "-f", "/dev/null", *words], input=stdin, capture_output=True, check=True
-    )
+def tmux(*words: str, stdin: bytes = b"", timeout: float | None = None) -> str:
+    command = ["tmux", "-L", SOCKET, "-f", "/dev/null", *words]
+    done = subprocess.run(command, input=stdin, capture_output=True, check=True, timeout=timeout)
     return done.stdout.decode()
 
 
@@ -125,10 +124,16 @@ class Shell:
 
     def dead(self) -> str:
         """Until the shell has ended: its exit status."""
-        told = ("display-message", "-p", "-t", f"={self.name}:", "#{pane_dead}:#{pane_dead_status}")
-        self.until(lambda: tmux("run-shell", "true", ";", *told).startswith("1:"), "end")
-        self.until(lambda: tmux("run-shell", "true", ";", *told).strip() != "1:", "status")
-        return tmux(*told).strip()[2:]
+
+        def ask() -> str:
+            # tmux may overlook the end of a process until another one ends, and that of this one too, which is then never answered
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                tmux("run-shell", "true", timeout=2.0)
+            return tmux("display-message", "-p", "-t", f"={self.name}:", "#{pane_dead}:#{pane_dead_status}").strip()
+
+        self.until(lambda: ask().startswith("1:"), "end")
+        self.until(lambda: ask() != "1:", "status")
+        return ask()[2:]
 
     def close(self) -> None:
         with ending(f"={self.name}"):

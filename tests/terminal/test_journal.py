@@ -383,9 +383,10 @@ class Server:
         self.prefix = ["tmux", "-L", self.socket, "-f", str(conf)]
         self("start-server")
 
-    def __call__(self, *words: str) -> str:
+    def __call__(self, *words: str, timeout: float = 30.0) -> str:
+        command = [*self.prefix, *words]
         done = subprocess.run(
-            [*self.prefix, *words], env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=30
+            command, env=self.environment, cwd=self.folder, capture_output=True, text=True, timeout=timeout
         )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
@@ -403,9 +404,17 @@ class Server:
         return Journal(Folder(), str(place))
 
     def ended(self, kept: Journal, seconds: float = 30.0) -> None:
-        """Wait until the journal is finished; a run-shell makes tmux 3.3a see an exit it overlooked."""
-        nudge = itertools.count(1)
-        until(lambda: kept.finished() or (next(nudge) % 100 == 0 and self("run-shell", "true")), seconds)
+        """Wait until the journal is finished."""
+        number = itertools.count(1)
+
+        def finished() -> bool:
+            if next(number) % 100 == 0:
+                # makes tmux 3.3a see an exit that it overlooked; of this one too it may, which then has no answer
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    self("run-shell", "true", timeout=2.0)
+            return kept.finished()
+
+        until(finished, seconds)
 
 
 def gone(pid: int) -> bool:
