@@ -84,20 +84,33 @@ for one do
 done
 """
 
-LOCK = r"""
+BEGUN = r"""
 begun() {
   if [ -r "/proc/$1/stat" ]; then sed 's/.*) //' "/proc/$1/stat" | cut -d' ' -f20
   else LC_ALL=C ps -o lstart= -p "$1" 2>/dev/null | tr ' ' _; fi
 }
+"""
+"""When a process began: with its number that names it."""
+
+LOCK = rf"""{BEGUN}
 holder=$PPID:$(begun "$PPID")
 if ln -s "$holder" "$1" 2>/dev/null; then printf %s "$holder"; exit 0; fi
-[ -L "$1" ] || { [ -e "$1" ] && exit 73; [ -d "${1%/*}" ] && [ -w "${1%/*}" ] && exit 75; exit 66; }
+[ -L "$1" ] || {{ [ -e "$1" ] && exit 73; [ -d "${{1%/*}}" ] && [ -w "${{1%/*}}" ] && exit 75; exit 66; }}
 held=$(readlink -- "$1") || exit 75
 case $held in *[!0-9A-Za-z:_]*) exit 73 ;; esac
-[ "$(begun "${held%%:*}")" = "${held#*:}" ] || rm -f -- "$1"
+[ "$(begun "${{held%%:*}}")" = "${{held#*:}}" ] || rm -f -- "$1"
 exit 75
 """
 """A link that names the process which keeps this shell: its end gives the lock back."""
+
+UNLOCK_DEAD = rf"""{BEGUN}
+for one; do
+  held=$(readlink -- "$one") || continue
+  case $held in *[!0-9A-Za-z:_]*) continue ;; esac
+  [ "$(begun "${{held%%:*}}")" = "${{held#*:}}" ] || rm -f -- "$one"
+done
+"""
+"""Removes those of these locks whose holder has ended."""
 
 UNLOCK = '[ "$(readlink -- "$1")" != "$2" ] || rm -f -- "$1"'
 
@@ -281,6 +294,10 @@ class PluginMachine:
             yield
         finally:
             self._unlock(path, holder)
+
+    def remove_dead_locks(self, paths: Sequence[str]) -> None:
+        """Remove those locks whose holder was killed while it had them; others stay."""
+        self.shell(UNLOCK_DEAD, *paths)
 
     def _try_lock(self, path: str) -> str:
         """Who holds the lock from now on: us; "" if another does."""

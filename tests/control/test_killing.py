@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from tmuxctl.control.lifecycle import ending
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.terminal.panes import captures
 from tmuxctl.terminal.processes.process import find_tree
-from tmuxctl.terminal.tmux import server
+from tmuxctl.terminal.tmux import layout, server
 
 
 def lives(pid: int) -> bool:
@@ -273,6 +274,24 @@ def test_what_was_half_written_goes_with_prune(control: Control, place: Path) ->
     assert not (home / "sessions" / "never").exists()
     assert not list((home / "sessions" / made.id).glob("*.new"))
     assert control.show("t").state.value != "exited"
+
+
+@pytest.mark.on("tmux")
+def test_a_lock_whose_holder_was_killed_goes_with_prune(control: Control, until: Any) -> None:
+    control.new("t", LINES)
+    home = Path(control.machine.transport.home)
+    with subprocess.Popen(("sleep", "60")) as holder:
+        begun = Path(f"/proc/{holder.pid}/stat").read_text().rpartition(") ")[2].split()[19]
+        lock, candidates = home / layout.RESTORE_LOCK, home / layout.TURNS_LOCK
+        for one in (lock, candidates):
+            one.symlink_to(f"{holder.pid}:{begun}")
+        control.prune()
+        assert lock.is_symlink()
+        assert candidates.is_symlink()
+        holder.kill()
+    control.prune()
+    assert not lock.is_symlink()
+    assert not candidates.is_symlink()
 
 
 @pytest.mark.on("tmux")

@@ -162,10 +162,17 @@ def test_a_lock_whose_holder_has_ended_is_free_and_one_that_is_held_is_not(machi
         with pytest.raises(Conflict) as caught, machine.lock(path, "held by another", "wait", 0.0):
             pass
         assert (caught.value.reason, caught.value.message) == ("busy", "held by another")
+        machine.remove_dead_locks((str(place / "none"), path))
+        assert os.path.islink(path)
         holder.kill()
     with machine.lock(path, "held by another", "wait", 20.0):
         assert os.path.islink(path)
+    os.symlink(f"{holder.pid}:{started}", path)
+    machine.remove_dead_locks((str(place / "none"), path))
+    assert not os.path.islink(path)
     os.symlink("/etc/passwd", path)
+    machine.remove_dead_locks((path,))
+    assert os.path.islink(path)
     with pytest.raises(Denied), machine.lock(path, "held", "wait", 0.0):
         pass
     with pytest.raises(NotFound), machine.lock(str(place / "none/lock"), "held", "wait", 0.0):

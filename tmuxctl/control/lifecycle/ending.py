@@ -471,9 +471,12 @@ def _find_leftover_processes(
 
 
 def _remove_unfinished(machine: Machine) -> None:
-    """Remove what processes that died left unfinished: folders of sessions that tmux had not started yet, and files that
-    were not renamed to their names."""
+    """Remove what processes that died left unfinished: folders of sessions that tmux had not started yet, files that were not
+    renamed to their names, and locks."""
     transport = machine.transport
+    machine.for_plugins.remove_dead_locks(
+        [f"{transport.home}/{name}" for name in (layout.RESTORE_LOCK, layout.TURNS_LOCK)]
+    )
     before = machine.clock.wall() - machine.timing.session.unfinished_seconds
     folders = [transport.home]
     for name, about in transport.files(f"{transport.home}/{layout.SESSIONS}").items():
