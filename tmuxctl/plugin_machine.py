@@ -92,24 +92,30 @@ begun() {
 """
 """When a process began: with its number that names it."""
 
-LOCK = rf"""{BEGUN}
+LOCK = (
+    BEGUN
+    + r"""
 holder=$PPID:$(begun "$PPID")
 if ln -s "$holder" "$1" 2>/dev/null; then printf %s "$holder"; exit 0; fi
-[ -L "$1" ] || {{ [ -e "$1" ] && exit 73; [ -d "${{1%/*}}" ] && [ -w "${{1%/*}}" ] && exit 75; exit 66; }}
+[ -L "$1" ] || { [ -e "$1" ] && exit 73; [ -d "${1%/*}" ] && [ -w "${1%/*}" ] && exit 75; exit 66; }
 held=$(readlink -- "$1") || exit 75
 case $held in *[!0-9A-Za-z:_]*) exit 73 ;; esac
-[ "$(begun "${{held%%:*}}")" = "${{held#*:}}" ] || rm -f -- "$1"
+[ "$(begun "${held%%:*}")" = "${held#*:}" ] || rm -f -- "$1"
 exit 75
 """
+)
 """A link that names the process which keeps this shell: its end gives the lock back."""
 
-UNLOCK_DEAD = rf"""{BEGUN}
-for one; do
+UNLOCK_DEAD = (
+    BEGUN
+    + r"""
+for one do
   held=$(readlink -- "$one") || continue
   case $held in *[!0-9A-Za-z:_]*) continue ;; esac
-  [ "$(begun "${{held%%:*}}")" = "${{held#*:}}" ] || rm -f -- "$one"
+  [ "$(begun "${held%%:*}")" = "${held#*:}" ] || rm -f -- "$one"
 done
 """
+)
 """Removes those of these locks whose holder has ended."""
 
 UNLOCK = '[ "$(readlink -- "$1")" != "$2" ] || rm -f -- "$1"'

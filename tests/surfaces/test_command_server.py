@@ -708,7 +708,7 @@ def test_ctrl_c_and_ctrl_z_are_as_ever(terminal: Terminal, served: Place, until:
         until(lambda child=child: any("T (stopped)" in line for line in status_lines(child)))
         assert terminal.screen() == stopped
         terminal.type("clear; fg; echo status $?")
-        # what it said before it was stopped goes with that
+        # the screen of the stopped command has the words that are waited for next
         until(lambda: "Stopped" not in terminal.screen())
     terminal.shows("Ctrl-C stops waiting")
     terminal.tmux("send-keys", "C-c")
