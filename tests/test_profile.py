@@ -505,6 +505,13 @@ def test_no_pattern_of_ours_needs_a_blank_at_the_end_of_a_row(place):
 
 def test_every_profile_of_ours_has_a_place_in_the_list_and_says_what_it_is(place):
     assert {one.name for one in extensions.list_profiles()} == set(SHIPPED)
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_no_pattern_of_a_shipped_profile_takes_long(name: str) -> None:
+    """Users read them without this trial."""
+    found = extensions.find_profile(name)
+    schema.parse(extensions.read_extension(found), found.path, name)
     assert all(library.load(name, keys=tmux_keys).notes for name in SHIPPED)
     assert all(library.read(extensions.find_profile(name)).tests for name in SHIPPED)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from tmuxctl.control import Control, foreground
-from tmuxctl.control.foreground import KnownProfiles, ProfileEntry
-from tmuxctl.program_profile import Profile, to_json
+from tmuxctl.control import Control
+from tmuxctl.control.foreground import KnownProfiles
+from tmuxctl.profile_files import library
+from tmuxctl.program_profile import Profile
 
 
 @pytest.mark.on("tmux", "resident")
@@ -85,16 +86,16 @@ def test_a_broken_profile_is_in_nobodys_way(control: Control, place: Path):
 
 @pytest.mark.on("memory")
 def test_two_threads_that_ask_for_a_profile_at_once_both_find_it(control: Control, monkeypatch: pytest.MonkeyPatch):
-    """Reading all profiles takes a moment: who asks meanwhile waits for it, and does not take them for missing."""
+    """Reading a profile takes a moment: who asks meanwhile waits for it, and does not take it for missing."""
     known, reads, begun, go = KnownProfiles(control.machine.transport), [], threading.Event(), threading.Event()
 
-    def read(found):
-        reads.append(found)
+    def read(name, *, keys):
+        reads.append(name)
         begun.set()
         assert go.wait(10)
-        return [ProfileEntry(("python3",), to_json(Profile(name="python")).decode())]
+        return Profile(name="python")
 
-    monkeypatch.setattr(foreground, "_load_entries", read)
+    monkeypatch.setattr(library, "load_foreground", read)
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(known.find, "python3")
         assert begun.wait(10)
@@ -103,5 +104,24 @@ def test_two_threads_that_ask_for_a_profile_at_once_both_find_it(control: Contro
         concurrent.futures.wait([second], timeout=0.2)
         go.set()
         assert [one.result(10) for one in (first, second)] == [Profile(name="python")] * 2
-    assert len(reads) == 1
-    assert known.find("python3") is not None
+    assert reads == ["python3"]
+    # another process remembers it
+    assert KnownProfiles(control.machine.transport).find("python3") == Profile(name="python")
+    assert reads == ["python3"]
+
+
+def test_a_program_that_no_profile_is_for_makes_no_file_be_parsed(monkeypatch: pytest.MonkeyPatch):
+    """`watch` said idle of a busy program for seconds: it parsed all profiles, and tried their patterns, to find none."""
+    parsed, read = [], library._read_document
+
+    def read_document(extension, keys):
+        parsed.append(extension.name)
+        return read(extension, keys)
+
+    monkeypatch.setattr(library, "_read_document", read_document)
+    assert library.load_foreground("tail") is None
+    assert parsed == []
+    profile = library.load_foreground("python3")
+    assert profile is not None
+    assert profile.name == "python"
+    assert set(parsed) <= {"python"}

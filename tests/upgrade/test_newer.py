@@ -62,7 +62,7 @@ def test_every_file_and_session_of_ours_says_its_format(
     control.ls()
     files = list((place / "state").rglob("*.json"))
     of_sessions = {"spec.json", "profile.json", "last.json", "ended.json", "adopted.json", "options.json"}
-    assert {file.name for file in files} == of_sessions | {"profiles.json", "started-profiles.json"}
+    assert {file.name for file in files} == of_sessions | {"profiles.json"}
     kept = {str(file): json.loads(file.read_text()) for file in files}
     # no profile is no record
     assert {name for name, one in kept.items() if one and one.get("format") != FORMAT} == set()
@@ -142,16 +142,16 @@ def test_an_adopted_pane_is_listed_and_kept(control: Control, person: Person, na
 def test_what_can_be_made_anew_is(control: Control, sessions: tuple[str, str]) -> None:
     """The last observations and the profiles by the names of programs are a memory, no record."""
     home = Path(control.machine.transport.home)
-    for file in (folder(control, sessions[1]) / "last.json", home / "profiles.json", home / "started-profiles.json"):
+    for file in (folder(control, sessions[1]) / "last.json", home / "profiles.json"):
         make_later(file)
     with Control() as another:
         assert another.ask("ours", b"echo $((6 * 7))").text == "42"
         assert another.new("third", ("bash",)).profile == "bash"
 
 
-@pytest.mark.parametrize("started", [[], "words", {'["bash", "bash"]': 1}, None])
-def test_a_damaged_memory_of_started_profiles_is_made_anew(control: Control, started: object) -> None:
+@pytest.mark.parametrize("profiles", [[], "words", {'started ["bash", "bash"]': 1}, None])
+def test_a_damaged_memory_of_profiles_is_made_anew(control: Control, profiles: object) -> None:
     control.new("first", ("bash",))
-    file = Path(control.machine.transport.home) / "started-profiles.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "started": started}))
+    file = Path(control.machine.transport.home) / "profiles.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "profiles": profiles}))
     assert control.new("second", ("bash",)).profile == "bash"

@@ -1,7 +1,7 @@
 """Which profile counts: a shell's session runs many programs, and each has its own.
 
-The profiles of all programs are kept in the state folder as one file of JSON, written again when a profile's file has
-changed: no observation reads YAML. Those that commands were started with are kept in another one.
+Which profile a program has is kept in the state folder, as one file of JSON for all processes: an observation reads YAML only
+for a program that was never seen before, and then only the files that may be for it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tmuxctl
 from tmuxctl.errors import TmuxctlError
@@ -19,117 +19,83 @@ from tmuxctl.terminal.tmux import layout
 from tmuxctl.timing import TIMING
 from tmuxctl.transport.base import Transport, read_object
 from tmuxctl.untrusted import to_record
-from tmuxctl.value import Value
 
-if TYPE_CHECKING:
-    from tmuxctl.extensions import Extension
-
-
-MOST_STARTED = 64
-"""Commands whose profiles are kept."""
-
-
-class ProfileEntry(Value):
-    """One profile as it stands in the file: the names its program has in the foreground, and what `frozen` made of it."""
-
-    names: tuple[str, ...]
-    frozen: str
+REMEMBERED = 256
+"""Programs and commands whose profiles are remembered for other processes. A program chooses its own name: of more of them
+each process finds the profiles itself."""
 
 
 class KnownProfiles:
-    """The profiles of every program, for one process."""
+    """The profiles of programs, for one process."""
 
     def __init__(self, transport: Transport) -> None:
         self.transport = transport
-        self._entries: tuple[ProfileEntry, ...] = ()
         self._key: list[Any] = []
         self._by_name: dict[str, Profile | None] = {}
+        self._remembered: dict[str, str] = {}
         self._refreshed_at = -TIMING.profile.fresh_seconds
         self._lock = threading.Lock()
 
     def find(self, name: str) -> Profile | None:
         """The profile of the program with this name in the foreground; None if there is none."""
-        # a thread that asks while another reads them all would take every profile for missing
+
+        def load() -> Profile | None:
+            from tmuxctl.control.secret_values import without_secrets
+            from tmuxctl.profile_files import library
+            from tmuxctl.terminal.input.keys import tmux_keys
+
+            return without_secrets(library.load_foreground(name, keys=tmux_keys))
+
+        # a thread that asks while another reads a profile would take it for missing
         with self._lock:
             if time.monotonic() - self._refreshed_at > TIMING.profile.fresh_seconds:
                 self._refresh()
             if name not in self._by_name:
-                exact = (entry for entry in self._entries if name in entry.names)
-                alike = (entry for entry in self._entries if is_named(name, entry.names))
-                entry = next(exact, None) or next(alike, None)
-                self._by_name[name] = from_json(entry.frozen) if entry else None
+                self._by_name[name] = self._find_or_load(f"foreground {name}", load)
             return self._by_name[name]
 
     def find_started(self, about: str, choose: Callable[[], Profile | None]) -> Profile | None:
-        """The profile that `choose` finds for a command; `about` is all of the command that it goes by. What was found is kept
+        """The profile that `choose` returns for a command; `about` is all of the command that it depends on. It is remembered
         until a profile's file changes, unless it holds a secret."""
+        with self._lock:
+            self._refresh()
+            return self._find_or_load(f"started {about}", choose)
+
+    def _find_or_load(self, about: str, load: Callable[[], Profile | None]) -> Profile | None:
+        """The profile that was remembered for this, else what `load` returns."""
         from tmuxctl.control.secret_values import without_secrets
 
-        path = f"{self.transport.home}/{layout.STARTED_PROFILES}"
-        key = _stamp_profiles(_list_profiles())
-        kept: dict[str, str] = {}
-        with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
-            record = read_object(self.transport, path)
-            if record["key"] == key and isinstance(record["started"], dict):
-                kept = record["started"]
-            if isinstance(found := kept.get(about), str):
-                return from_json(found)
-        profile = choose()
-        frozen = to_json(without_secrets(profile)).decode()
-        if from_json(frozen) == profile and len(kept) < MOST_STARTED:
+        if isinstance(text := self._remembered.get(about), str):
+            return from_json(text)
+        profile = load()
+        text = to_json(without_secrets(profile)).decode()
+        if len(self._remembered) < REMEMBERED and from_json(text) == profile:
+            self._remembered[about] = text
             with suppress(TmuxctlError, OSError):
-                self.transport.put(path, to_record({"key": key, "started": {**kept, about: frozen}}))
+                path = f"{self.transport.home}/{layout.PROFILES}"
+                self.transport.put(path, to_record({"key": self._key, "profiles": self._remembered}))
         return profile
 
     def _refresh(self) -> None:
+        """Forget everything if a profile's file has changed, and read what other processes have remembered since."""
         self._refreshed_at = time.monotonic()
-        extensions_found = _list_profiles()
-        key = _stamp_profiles(extensions_found)
+        key = _stamp_profiles()
         if key == self._key:
             return
-        self._key, self._by_name = key, {}
-        path = f"{self.transport.home}/{layout.PROFILES}"
+        self._key, self._by_name, self._remembered = key, {}, {}
         with suppress(TmuxctlError, OSError, ValueError, KeyError, TypeError):
-            record = read_object(self.transport, path)
-            if record["key"] == key:
-                entries = [ProfileEntry(tuple(names), text) for names, text in record["programs"]]
-                if all(isinstance(one, str) for entry in entries for one in (*entry.names, entry.frozen)):
-                    self._entries = tuple(entries)
-                    return
-        self._entries = tuple(_load_entries(extensions_found))
-        with suppress(TmuxctlError, OSError):
-            self.transport.put(
-                path, to_record({"key": key, "programs": [(entry.names, entry.frozen) for entry in self._entries]})
-            )
+            record = read_object(self.transport, f"{self.transport.home}/{layout.PROFILES}")
+            if record["key"] == key and isinstance(record["profiles"], dict):
+                self._remembered = record["profiles"]
 
 
-def _list_profiles() -> Sequence[Extension]:
-    from tmuxctl import extensions
-
-    return extensions.list_profiles()
-
-
-def _stamp_profiles(found: Sequence[Extension]) -> list[Any]:
+def _stamp_profiles() -> list[Any]:
     """What changes with any profile's file."""
+    from tmuxctl import extensions
     from tmuxctl.profile_files import library
 
+    found = extensions.list_profiles()
     return [tmuxctl.__version__, *([one.path, *library.file_stamp(one.path)] for one in found)]
-
-
-def _load_entries(found: Sequence[Extension]) -> list[ProfileEntry]:
-    """Every profile that can be read, the user's before ours."""
-    from tmuxctl.control.secret_values import without_secrets
-    from tmuxctl.profile_files import library
-    from tmuxctl.terminal.input.keys import tmux_keys
-
-    entries = []
-    for extension in sorted(found, key=lambda extension: library.SOURCES.index(extension.source)):
-        with suppress(TmuxctlError):
-            profile = library.load_found(extension, keys=tmux_keys)
-            # the kernel tells the interpreter's name, not which script it runs
-            if (names := profile.foreground) and not profile.script:
-                entries.append(ProfileEntry(names, to_json(without_secrets(profile)).decode()))
-    return entries
 
 
 def foreground_profile(known: KnownProfiles, session_profile: Profile | None, names: Sequence[str]) -> Profile | None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from tmuxctl import extensions
-from tmuxctl.errors import NotFound, Usage
+from tmuxctl.errors import NotFound, TmuxctlError, Usage
 from tmuxctl.extensions import Extension
 from tmuxctl.model import NAME
 from tmuxctl.ownership import refuse_unsafe
@@ -50,7 +51,7 @@ WRAPPERS: Mapping[str, Wrapper] = {
 }
 
 _documents: dict[str, tuple[Stamp, ProfileDocument]] = {}
-_patterns: dict[str, tuple[Stamp, tuple[str, ...] | None]] = {}
+_patterns: dict[tuple[str, bytes], tuple[Stamp, tuple[str, ...] | None]] = {}
 _profiles: dict[str, tuple[tuple[tuple[str, Stamp], ...], Profile]] = {}
 
 
@@ -136,7 +137,9 @@ def _read_document(extension: Extension, keys: Keys | None) -> tuple[Stamp, Prof
     if kept is None or kept[0] != stamp:
         from tmuxctl.profile_files.schema import parse
 
-        kept = stamp, parse(_read_content(extension), ascii(extension.path), extension.name, keys=keys)
+        trusted = extension.source == "shipped"
+        content, where = _read_content(extension), ascii(extension.path)
+        kept = stamp, parse(content, where, extension.name, keys=keys, trusted=trusted)
         _documents[extension.path] = kept
     return kept
 
@@ -155,7 +158,7 @@ def detect(argv: Sequence[str], *, keys: Keys | None = None) -> str | None:
 
 def _find_profile_for(program: str, key: str, keys: Keys | None) -> str | None:
     """The name of the profile whose `detect` names this program under the key."""
-    likely = [extension for extension in extensions.list_profiles() if _may_fit(extension, program)]
+    likely = [extension for extension in extensions.list_profiles() if _may_fit(extension, program, STARTED)]
     for source in SOURCES:
         fitting = []
         for extension in (extension for extension in likely if extension.source == source):
@@ -249,23 +252,42 @@ def file_stamp(path: str) -> Stamp:
 
 
 DETECT = rb"(?m)^detect:.*(?:\n(?:[ \t#].*)?)*"
-NAMES = rb"(?:argv0|script)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)"
+NAMES = rb"(?:%s)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)"
+STARTED, FOREGROUND = b"argv0|script", b"foreground"
+"""The keys of `detect` that name programs: as a command starts them, and as the kernel names them in the foreground."""
 
 
-def _may_fit(extension: Extension, program: str) -> bool:
+def load_foreground(program: str, *, keys: Keys | None = None) -> Profile | None:
+    """The profile for a program by its name in the foreground, a user's own before ours, a name written out before one with
+    `*`; None if there is none. A file that cannot be read is left out; only those whose text may name the program are parsed."""
+    fitting: list[tuple[bool, int, Profile]] = []
+    for extension in extensions.list_profiles():
+        if _may_fit(extension, program, FOREGROUND):
+            with suppress(TmuxctlError):
+                profile = load_found(extension, keys=keys)
+                # the kernel tells the interpreter's name, not which script it runs
+                if not profile.script and is_named(program, profile.foreground):
+                    fitting.append((program not in profile.foreground, SOURCES.index(extension.source), profile))
+    return min(fitting, key=lambda fit: fit[:2])[2] if fitting else None
+
+
+def _may_fit(extension: Extension, program: str, named_by: bytes) -> bool:
     """Whether a file may be for this program, by its text alone: parsing all of them would take 20 times as long."""
-    stamp = file_stamp(extension.path)
-    kept = _patterns.get(extension.path)
+    stamp, place = file_stamp(extension.path), (extension.path, named_by)
+    kept = _patterns.get(place)
     if kept is None or kept[0] != stamp:
-        kept = _patterns[extension.path] = stamp, _scan_patterns(extension)
+        kept = _patterns[place] = stamp, _scan_patterns(extension, named_by)
     return kept[1] is None or is_named(program, kept[1])
 
 
-def _scan_patterns(extension: Extension) -> tuple[str, ...] | None:
-    """The names that `detect` seems to hold; None if only parsing can tell."""
+def _scan_patterns(extension: Extension, named_by: bytes) -> tuple[str, ...] | None:
+    """The names that `detect` seems to hold under these keys; None if only parsing can tell."""
     data = _read_content(extension)
     section = re.search(DETECT, data)
-    listed = re.findall(NAMES, section[0]) if section else None
+    listed = re.findall(NAMES % named_by, section[0]) if section else None
     if listed:
         return tuple(re.findall(r"[\w.+@*?-]+", b" ".join(listed).decode(errors="replace")))
+    if named_by == FOREGROUND:
+        # it may have them from the profile that it extends
+        return None if named_by in data or b"extends" in data else ()
     return None if section or b"detect" in data else (extension.name,)

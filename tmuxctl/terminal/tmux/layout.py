@@ -19,10 +19,7 @@ TURNS, LIMITS, LIMITED = "turns.json", "limits.json", "limited-"
 """Which candidate was taken last; when each one's last limit ended or will; until when a session is limited, by its id."""
 
 PROFILES = "profiles.json"
-"""The profiles by the names of their programs, for the next process."""
-
-STARTED_PROFILES = "started-profiles.json"
-"""The profiles that commands were started with, for the next process."""
+"""The profiles of programs and of commands, for the next process."""
 
 LOCK, ADOPT_LOCK, RESTORE_LOCK, TURNS_LOCK = "lock", "adopt.lock", "restore.held", "turns.held"
 
