@@ -18,13 +18,13 @@ sleeps (an ordinary user under ptrace restrictions); nothing (no /proc, or anoth
 
 
 class Tty(NamedTuple):
-    """How a terminal treats input: whole lines or not, echoed or not, how many typed bytes wait unread, and how many
-    printed bytes its reader has not taken. Where it takes no lines, a read waits for `vmin` bytes and gives up after
+    """How a terminal treats input: whole lines or not, echoed or not, how many typed bytes wait unread, None if unknown, and how
+    many printed bytes its reader has not taken. Where it takes no lines, a read waits for `vmin` bytes and gives up after
     `vtime` seconds (termios(3)). `size` is columns and rows, 0 and 0 if it was never set, None if unknown."""
 
     canonical: bool
     echo: bool
-    unread: int
+    unread: int | None
     unsent: int = 0
     vmin: int = 1
     vtime: float = 0.0

@@ -26,11 +26,15 @@ class ObservationTiming(Value):
     rare_pause_seconds: float = 3.0  # the longest pause between two looks at a program that works and prints nothing
     silent_seconds: float = 0.25  # how long a program that prints on and on is silent before who follows it looks
     working_seconds: float = 1.0  # how seldom who follows it looks if it is never silent for so long
-    resting_seconds: float = 15.0
-    """The longest pause between two looks of who follows a program that waits, and is woken by all that it does as a rule."""
+    resting_seconds: float = 60.0
+    """The longest pause between two looks of who follows a program that waits, and is woken when a thread of it runs."""
+    threads_seconds: float = 1.0  # how often it is checked whether one has run, where nothing else tells
     flood_pause_seconds: float = 0.1  # the pause between two looks at a program that prints without end
-    taken_seconds: float = 0.35
-    """How long after an input it counts as taken though nothing shows that (a program need not echo or answer)."""
+    input_pause_seconds: float = 0.01
+    """The pause before the second look after an input; doubled by each look, until the program has read it."""
+    rare_input_pause_seconds: float = 1.0  # the longest one
+    unconfirmed_seconds: float = 3.0
+    """How long after an input a state is told as a guess where nothing can show whether the program has read it."""
     recent_seconds: float = 1.0  # how recent a look of another process must be to confirm ours
     window_seconds: float = 3.3
     """How long looks are kept: an animation is judged over two seconds, and silence over three."""

@@ -18,10 +18,10 @@ from tmuxctl.control.observation.observer import Glimpse, Observer
 from tmuxctl.control.observation.observing import StabilityTracker
 from tmuxctl.control.sessions import finding
 from tmuxctl.evidence import Kernel, Look
-from tmuxctl.model import State
+from tmuxctl.model import Confidence, State
 from tmuxctl.terminal.input.paste import LastInput
 from tmuxctl.timing import Clock
-from tmuxctl.transport.base import Watch
+from tmuxctl.transport.base import ThreadId, Watch
 
 pytestmark = pytest.mark.on("memory")
 
@@ -103,20 +103,70 @@ def test_a_program_that_woke_meanwhile_is_looked_at_again(follow: Callable[..., 
     assert follow(*woken) == [False, False, True]
 
 
-def test_looks_from_before_an_input_was_taken_do_not_count(follow: Callable[..., list[bool]]) -> None:
-    """Nothing shows that the input was taken, but for the time that has passed."""
-    looks = [at_prompt(at, journal=100) for at in (10.0, 10.3, 10.36, 10.39)]
-    assert follow(*looks, last_input=typed(10.0, 100)) == [False, False, False, True]
+def unread(at: float, count: int | None) -> Look:
+    """A look at a program that waits behind its prompt, with so many typed bytes unread."""
+    seen = at_prompt(at, journal=100)
+    assert seen.kernel is not None
+    return seen._replace(kernel=seen.kernel._replace(tty=KEYS._replace(unread=count)))
+
+
+def test_time_is_no_evidence_that_an_input_was_read(follow: Callable[..., list[bool]]) -> None:
+    """A shell on a loaded machine reads its Enter seconds later."""
+    looks = [unread(at, 1) for at in (10.0, 10.4, 12.0, 15.0)]
+    looks += [unread(at, 0) for at in (15.03, 15.06)]
+    assert follow(*looks, last_input=typed(10.0, 100)) == [False, False, False, False, False, True]
+
+
+def test_an_input_that_tmux_may_not_have_written_yet_was_not_read(control: Control) -> None:
+    control.new("s", SHELL)
+    looks, time = [unread(at, 0) for at in (10.0, 15.0, 15.03)], Time(10.0)
+    observer = Script(control, looks)
+    tracker = make_tracker(control, observer, time, typed(10.0, 100))
+    observer.input_delivered = False
+    stable = [tracker.observe()]
+    observer.input_delivered = True
+    for now in (15.0, 15.03):
+        time.now = now
+        stable.append(tracker.observe())
+    assert stable == [False, False, True]
+    assert tracker.verdict.state is State.IDLE
+
+
+def test_where_nothing_tells_whether_an_input_was_read_the_state_is_a_guess(control: Control) -> None:
+    """As over ssh, where no command counts the bytes that are unread."""
+    control.new("s", SHELL)
+    looks, time = [unread(at, None) for at in (10.0, 12.9, 13.1, 13.2)], Time(10.0)
+    tracker = make_tracker(control, Script(control, looks), time, typed(10.0, 100))
+    verdicts = []
+    for one in looks:
+        time.now = one.at
+        tracker.observe()
+        verdicts.append(tracker.is_stable and tracker.verdict.state)
+    assert verdicts[:2] == [False, False]
+    assert verdicts[-1] is State.IDLE
+    assert tracker.verdict.confidence is Confidence.GUESS
+
+
+def test_looks_follow_an_input_at_growing_intervals_until_it_was_read(control: Control) -> None:
+    control.new("s", SHELL)
+    looks, time = [unread(10.0 + number, 1) for number in range(12)], Time(10.0)
+    tracker, pauses = make_tracker(control, Script(control, looks), time, typed(10.0, 100)), []
+    for one in looks:
+        time.now = one.at
+        tracker.observe()
+        pauses.append(tracker.seconds_until_due())
+    assert pauses[:3] == pytest.approx([0.02, 0.04, 0.08])
+    assert pauses[-1] == pytest.approx(1.0)
 
 
 class Heard(Watch):
     """A watch that hears of something so many times, and counts how often it was waited for."""
 
-    def __init__(self, times: int, *, tells_of_reads: bool = False) -> None:
-        self.times, self.waits, self.tells_of_reads = times, 0, tells_of_reads
+    def __init__(self, times: int, *, tells_of_runs: bool = False) -> None:
+        self.times, self.waits, self.tells_of_runs = times, 0, tells_of_runs
         self.longest, self.heeded = 0.0, 0
 
-    def wait(self, timeout: float, *, output: bool = True) -> bool:
+    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
         self.waits += 1
         self.heeded += output
         self.longest = max(self.longest, timeout)
@@ -151,7 +201,7 @@ def test_a_program_that_waits_for_its_terminal_is_looked_at_ever_more_seldom_whe
     for one in looks:
         time.now = one.at
         tracker.observe()
-        told, untold = Heard(0, tells_of_reads=True), Heard(0)
+        told, untold = Heard(0, tells_of_runs=True), Heard(0)
         assert not tracker.rest(untold, 1.0)
         assert not tracker.rest(told, 1.0)
         assert untold.longest <= 1.0
@@ -215,7 +265,7 @@ def test_who_follows_many_looks_half_as_often_at_work(control: Control) -> None:
         time.now = one.at
         tracker.observe()
         time.slept.clear()
-        watch = Heard(10**6) if one.at < 30 else Heard(0, tells_of_reads=True)
+        watch = Heard(10**6) if one.at < 30 else Heard(0, tells_of_runs=True)
         tracker.rest(watch, 5.0, rarity=2.0)
         passed.append(sum(time.slept) if one.at < 30 else watch.longest)
     timing = tracker.timing

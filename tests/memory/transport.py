@@ -21,7 +21,7 @@ from tmuxctl.errors import NotFound
 from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Thread, Tty
 from tmuxctl.evidence import Program as Running
 from tmuxctl.transport import base, segments
-from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Resources, Watched
+from tmuxctl.transport.base import Command, File, Probe, Process, ProcessLoad, Resources, ThreadId, Watched
 
 T = TypeVar("T")
 
@@ -299,13 +299,13 @@ class MemoryTransport:
 class MemoryWatch:
     """Wakes at every change of the machine."""
 
-    tells_of_reads = False
+    tells_of_runs = False
 
     def __init__(self, machine: MemoryTransport) -> None:
         self._machine = machine
         self._seen = machine.changes
 
-    def wait(self, timeout: float, *, output: bool = True) -> bool:
+    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
         changed = self._machine.sleep(timeout, self._seen)
         self._seen = self._machine.changes
         return changed

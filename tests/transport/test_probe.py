@@ -125,7 +125,7 @@ def pane(control: Control, name: str) -> Pane:
     return Pane(control.machine.transport, name)
 
 
-def settings(seen: Pane) -> tuple[bool, bool, int]:
+def settings(seen: Pane) -> tuple[bool, bool, int | None]:
     """Whether the terminal takes whole lines, echoes, and how many bytes it keeps unread."""
     tty = seen.kernel().tty
     assert tty is not None
@@ -617,7 +617,7 @@ def test_without_proc_only_the_terminal_is_told(place: Path, until: Until) -> No
     transport = PipeTransport(NO_PROC, socket=f"tmuxctl-probe-{os.getpid()}")
     transport.create([("new-session", "-d", "-s", "t", "stty -echo; exec cat")])
     seen = Pane(transport, "t")
-    plain = Tty(True, False, 0, size=(80, 24))
+    plain = Tty(True, False, None, size=(80, 24))
     assert until(lambda: seen.kernel() == Kernel(plain, 0, ()))
     assert [one.kernel for one in transport.probe([(seen.pid, "/dev/null"), (1, "/nowhere")])] == [None, None]
     transport.run([("kill-server",)])

@@ -113,11 +113,14 @@ class Resources(Value):
     descriptors: Quota | None = None
 
 
-class Watched(Value):
-    """What must not have changed for a session to be as it was: threads as pairs of a process and a thread of it, and paths of
-    files."""
+ThreadId = tuple[int, int]
+"""A process and a thread of it."""
 
-    threads: tuple[tuple[int, int], ...]
+
+class Watched(Value):
+    """What must not have changed for a session to be as it was: threads, and paths of files."""
+
+    threads: tuple[ThreadId, ...]
     files: tuple[str, ...]
 
 
@@ -180,12 +183,13 @@ T = TypeVar("T")
 class Watch(Protocol):
     """Sleeps until something happens to the watched journals or processes."""
 
-    tells_of_reads: bool
-    """Whether it wakes too when the program reads its terminal."""
+    tells_of_runs: bool
+    """Whether it wakes too when the program reads its terminal, or when one of the threads that `wait` is given has run."""
 
-    def wait(self, timeout: float, *, output: bool = True) -> bool:
+    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
         """Sleep at most `timeout` seconds; True if something may have changed (false alarms are allowed). Without `output` what
-        is added to a file need not wake it: who looks for that at its own times spares the process all those wake-ups."""
+        is added to a file need not wake it: who looks for that at its own times spares the process all those wake-ups. A run of one
+        of the `threads` may be noticed a second later."""
 
     def close(self) -> None:
         """Give the wake-up back. May be called twice."""

@@ -20,7 +20,9 @@ from contextlib import suppress
 from functools import partial
 
 from tmuxctl.state_files import is_running
-from tmuxctl.transport.base import Watch
+from tmuxctl.timing import TIMING
+from tmuxctl.transport import procfs
+from tmuxctl.transport.base import ThreadId, Watch
 
 if sys.platform == "linux":
     MODIFY = 0x2
@@ -51,6 +53,13 @@ if sys.platform == "linux":
             self._resting: dict[int, None] = {}
             """The kernel's watches that nobody waits for, the oldest first."""
             self._processes: dict[int, FolderWatch] = {}
+            self._runs: dict[FolderWatch, tuple[Sequence[ThreadId], list[bytes] | None]] = {}
+            """How often the threads of its program had run before the last observation, by watch."""
+            self._resting_watches: set[FolderWatch] = set()
+            """Those that wait for a run of such a thread."""
+            self._checked_at = time.monotonic()
+            self._controlling = -1
+            """The kernel's watch of /dev/tty, by which a program may read its terminal, whichever that is."""
             self._errno = get_errno
             self._add = library.inotify_add_watch
             self._add.argtypes = (c_int, c_char_p, c_uint32)
@@ -80,7 +89,9 @@ if sys.platform == "linux":
                     rested = [self._attach(watch, self._add_folder(folder)) for folder in folders]
                     if terminal and (descriptor := self._add(self._inotify, os.fsencode(terminal), ACCESS)) >= 0:
                         rested.append(self._attach(watch, descriptor))
-                        watch.tells_of_reads = True
+                        watch.tells_of_runs = True
+                        if self._controlling < 0:
+                            self._controlling = self._add(self._inotify, b"/dev/tty", ACCESS)
                     if any(rested):
                         # what happened while nobody waited is no news
                         self._read_events()
@@ -156,6 +167,7 @@ if sys.platform == "linux":
             """Forget `watch`; if a thread sleeps in it, wake that."""
             with self.lock:
                 self._remove_watch(watch)
+                self.forget_runs(watch)
                 self._mark_changed(watch)
 
         def _remove_watch(self, watch: FolderWatch) -> None:
@@ -199,6 +211,7 @@ if sys.platform == "linux":
             """Stop waiting, whatever the reason; one of the followers is woken to lead where there is no leader."""
             with self.lock:
                 self.stop_sleeping(watch)
+                self._resting_watches.discard(watch)
                 if self.leader is None and self.followers:
                     next(iter(self.followers)).ring()
 
@@ -227,6 +240,9 @@ if sys.platform == "linux":
             while position < len(events):
                 descriptor, mask, _, length = EVENT.unpack_from(events, position)
                 position += EVENT.size + length
+                if descriptor == self._controlling:
+                    self.check_runs()
+                    continue
                 # an overflow (-1) may have been about any of them
                 watched = self._folders.values() if descriptor < 0 else [self._folders.get(descriptor, set())]
                 for watch in {watch for watches in watched for watch in watches}:
@@ -241,9 +257,41 @@ if sys.platform == "linux":
                     self._drop(descriptor)
             return position
 
+        def rest(self, watch: FolderWatch, threads: Sequence[ThreadId]) -> bool:
+            """Tell `watch` too when one of these threads has run, from now on; with the lock held. False if it is not known how
+            often they had run before the last observation, so that another one has to come first."""
+            known = self._runs.get(watch)
+            if known is None or known[0] != threads:
+                self._runs[watch] = threads, procfs.read_runs(threads)
+                return False
+            if not self._resting_watches and self.leader is not None:
+                # it sleeps for longer than until the next check
+                os.eventfd_write(self._bell, 1)
+            self._resting_watches.add(watch)
+            return True
+
+        def forget_runs(self, watch: FolderWatch) -> None:
+            """Count the runs of its threads anew before the next rest; with the lock held."""
+            self._runs.pop(watch, None)
+
+        def check_runs(self) -> None:
+            """Tell each watch of whose threads one has run, or ended; with the lock held."""
+            self._checked_at = time.monotonic()
+            for watch in self._resting_watches:
+                threads, before = self._runs[watch]
+                if before is None or procfs.read_runs(threads) != before:
+                    self._mark_changed(watch)
+
         def sleep(self, seconds: float) -> None:
-            """The leader's sleep: until the kernel has something for any watch."""
-            self._epoll.poll(seconds, 1)
+            """The leader's sleep: until the kernel has something for any watch, or a thread may have run."""
+            deadline = time.monotonic() + seconds
+            while (remaining := deadline - time.monotonic()) > 0:
+                check = self._checked_at + TIMING.observation.threads_seconds - time.monotonic()
+                pause = max(0.0, min(remaining, check)) if self._resting_watches else remaining
+                if self._epoll.poll(pause, 1):
+                    return
+                with self.lock:
+                    self.check_runs()
 
         def close(self) -> None:
             """Let go of the kernel's side, for a child that inherited it."""
@@ -256,7 +304,7 @@ if sys.platform == "linux":
         """A wake-up the hub rings. What happens between two waits is kept for the next."""
 
         def __init__(self, hub: WatchHub, folders: Sequence[str], pid: int | None, terminal: str = "") -> None:
-            self.changed = self.tells_of_reads = False
+            self.changed = self.tells_of_runs = False
             self.heeds_output = True
             self._hub = hub
             self._bell = threading.Lock()
@@ -268,7 +316,7 @@ if sys.platform == "linux":
             if self._bell.locked():
                 self._bell.release()
 
-        def wait(self, timeout: float, *, output: bool = True) -> bool:
+        def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
             deadline = time.monotonic() + timeout
             hub = self._hub
             if hub.pid != os.getpid():  # a forked child: the hub is its parent's
@@ -282,9 +330,12 @@ if sys.platform == "linux":
                         hub.collect_events()
                         if self.changed:
                             self.changed = False
+                            hub.forget_runs(self)
                             return True
                         remaining = min(deadline - time.monotonic(), 3600.0)
                         if remaining <= 0:
+                            return False
+                        if threads and not hub.rest(self, threads):
                             return False
                         is_leader = hub.start_waiting(self)
                     if is_leader:
@@ -323,7 +374,7 @@ class PollingWatch:
     process has ended, which is told once, also when it came before the watch, and what there is beside it. `pause` is told of each
     sleep before it, in seconds, and may take a part of its time, or all of it, itself."""
 
-    tells_of_reads = False
+    tells_of_runs = False
 
     def __init__(
         self, look: Callable[[], tuple[bool, object]], pause: Callable[[float], object] = lambda _: None
@@ -333,7 +384,7 @@ class PollingWatch:
         self._last = look()
         self._changed = self._last[0]
 
-    def wait(self, timeout: float, *, output: bool = True) -> bool:
+    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
         if not output:
             return self._sleep(timeout)
         deadline, pause = time.monotonic() + timeout, 0.01

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import fcntl
 import os
+import select
 import stat
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import islice
 
 from tmuxctl.evidence import Tty
-from tmuxctl.transport.base import Watched
+from tmuxctl.transport.base import ThreadId, Watched
 from tmuxctl.transport.probe import Device
 
 LINKS = 256
@@ -27,6 +29,11 @@ def read_tty(path: str) -> Tty | None:
     except OSError:
         return None
     try:
+        # what was written to the master is on its way until a worker of the kernel has had the processor; poll(2) waits for that
+        # where nothing else is there to read (n_tty_poll), and only then is what is unread counted whole
+        readable = select.poll()
+        readable.register(handle, select.POLLIN)
+        readable.poll(0)
         modes = termios.tcgetattr(handle)
         flags, letters = modes[3], modes[6]
         rows, columns = termios.tcgetwinsize(handle)
@@ -54,18 +61,30 @@ def _read_count(handle: int, request: int) -> int:
     return int.from_bytes(fcntl.ioctl(handle, request, b"\0" * 4), sys.byteorder)
 
 
-def read_stamp(watched: Watched) -> object | None:
-    """`Transport.stamp` of this machine. How long a thread has run, in nanoseconds, tells each time that it woke (schedstat in
-    linux/Documentation/scheduler/sched-stats.rst): its processor time in /proc/PID/stat is in hundredths of a second. Who waits for
-    a terminal wakes when its settings change, too (n_tty_set_termios)."""
-    told: list[object] = [watched]
+def read_runs(threads: Sequence[ThreadId]) -> list[bytes] | None:
+    """How long each of these threads has run, in nanoseconds, and how often: changed each time that one woke (schedstat in
+    linux/Documentation/scheduler/sched-stats.rst; the processor time in /proc/PID/stat is in hundredths of a second). None where
+    that cannot be read, or one has ended."""
+    runs = []
     try:
-        for process, thread in watched.threads:
+        for process, thread in threads:
             handle = os.open(f"/proc/{process}/task/{thread}/schedstat", os.O_RDONLY | os.O_CLOEXEC)
             try:
-                told.append(os.read(handle, 200))
+                runs.append(os.read(handle, 200))
             finally:
                 os.close(handle)
+    except OSError:
+        return None
+    return runs
+
+
+def read_stamp(watched: Watched) -> object | None:
+    """`Transport.stamp` of this machine. A thread that waits for a terminal wakes when its settings change, too
+    (n_tty_set_termios)."""
+    told: list[object] = [watched, read_runs(watched.threads)]
+    if told[1] is None:
+        return None
+    try:
         for path in watched.files:
             status = os.stat(path)
             told.append((status.st_ino, status.st_size, status.st_mtime_ns))

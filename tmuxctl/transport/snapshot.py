@@ -24,7 +24,7 @@ def parse_stty(printed: bytes) -> Tty | None:
     numbers = {name: int(number) for name, number in SETTING.findall(printed)}
     size = (numbers[b"columns"], numbers[b"rows"]) if {b"columns", b"rows"} <= numbers.keys() else None
     vmin, vtime = numbers.get(b"min", 1), numbers.get(b"time", 0) / 10
-    return Tty(b"icanon" in flags, b"echo" in flags, 0, vmin=vmin, vtime=vtime, size=size) if flags else None
+    return Tty(b"icanon" in flags, b"echo" in flags, None, vmin=vmin, vtime=vtime, size=size) if flags else None
 
 
 class Snapshot:

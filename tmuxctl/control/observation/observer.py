@@ -88,6 +88,9 @@ class Observer:
         self._captured_at = -1
         self._programs_seen = False
         self._clock = 0.0
+        self.input_delivered = True
+        """Whether tmux has answered a query since it confirmed the last input: it writes to the terminal only after it has
+        confirmed."""
 
     @property
     def profile(self) -> Profile | None:
@@ -106,6 +109,7 @@ class Observer:
 
         NotFound or Unreachable when the session is not there any more.
         """
+        self._await_delivery()
         extent = self.journal.extent()
         probe = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level)[0]
         ended, taken = self._programs_ended(probe.kernel), self._capture
@@ -113,11 +117,22 @@ class Observer:
             taken = self._capture_session()
         return self.add_look(extent, probe, taken)
 
+    def _await_delivery(self) -> None:
+        """Have tmux answer once after an input, before the kernel is asked. Its answer is the screen, which counts unless something
+        is printed meanwhile."""
+        if not self.input_delivered:
+            end = self.journal.end()
+            self._take_capture(end, self._capture_session())
+            self.input_delivered = True
+
     def _capture_session(self) -> Capture:
         return capture_session(self.io, self.pane.name, self.pane if self._capture and not self.pane.dead else None)
 
     def glimpse(self) -> Glimpse:
         """What can be told without tmux: how far the output reached, and the kernel."""
+        with suppress(NotFound, Unreachable):
+            # what is wrong with the session is reported by the next look
+            self._await_delivery()
         extent = self.journal.extent()
         probe = self.transport.probe([(self.pane.pid, self.pane.tty)], level=self.level)[0]
         quiet = _quiet_seconds(probe.wall, extent.grown, self.timing.file_ahead_seconds)

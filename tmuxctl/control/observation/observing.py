@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 from tmuxctl import evidence as evidences
 from tmuxctl.control.machine import KeptLooks
 from tmuxctl.control.observation import wanting
+from tmuxctl.control.observation.consumption import count_switches, input_consumed
 from tmuxctl.control.observation.observer import Glimpse, Observer
 from tmuxctl.control.sessions import finding, summaries
 from tmuxctl.control.sessions.finding import cursor_at
 from tmuxctl.control.sessions.summaries import pane_detail, status_of, summarize
 from tmuxctl.errors import TmuxctlError
-from tmuxctl.evidence import Kernel, Look
+from tmuxctl.evidence import Look
 from tmuxctl.model import Confidence, Session, State
 from tmuxctl.operations import current
 from tmuxctl.reading.state.judging import Verdict
@@ -110,7 +111,7 @@ def _judge_one_look(
     tracker = StabilityTracker(machine, observer, LastInput.parse(capture.last_input))
     look = observer.add_look(extent, probe, capture)
     verdict = observer.verdict()
-    return (verdict if verdict.state not in SETTLED or tracker.has_arrived(look) else TAKING), look
+    return tracker.after_input(verdict, look), look
 
 
 def observe_captured(machine: Machine, capture: Capture) -> Verdict:
@@ -175,7 +176,10 @@ class StabilityTracker:
         """Since the last input the program was seen at work by its own sign."""
         self.not_reading = False
         """Since the last input two looks in a row found nothing that reads the terminal."""
+        self.consumed_at: float | None = None
+        """When the program was first seen to have read the last input, by the machine's monotonic clock in seconds."""
         self._input_taken = last_input is None
+        self._looks_after_input = 0
         self._observed_at = self._output_at = self._input_at = machine.clock.monotonic()
         self._verdict_since = self._unmoved_since = self._observed_at
         self._settle_seconds = self.timing.settle_seconds
@@ -208,15 +212,17 @@ class StabilityTracker:
             silent = quiet if self._journal_end < 0 else 0.0
             self._journal_end, self._output_at = look.journal, self._observed_at - silent
         self._note_movement(earlier, look)
+        self._looks_after_input += 1
         before, self.verdict = self.verdict, self.observer.verdict()
         self.was_busy = self.was_busy or (
             self.verdict.state is State.BUSY and self.verdict.by is EvidenceKind.BUSY_MARK
         )
         self.not_reading = self.not_reading or self._confirmed_not_reading(before)
-        if is_certain(self.verdict) and (self._input_taken or self.verdict.state is State.EXITED):
+        self.verdict = self.after_input(self.verdict, look)
+        if self.verdict is TAKING:
+            self.is_stable = False
+        elif is_certain(self.verdict):
             self.is_stable = True
-        elif self.verdict.state in SETTLED and not self._input_taken:
-            self.verdict, self.is_stable = TAKING, False
         else:
             if not is_confirmed(before, self.verdict):
                 self._verdict_since = self._observed_at
@@ -237,7 +243,9 @@ class StabilityTracker:
             seen.insert(0, (self._glimpsed[0], glimpsed))
         self._glimpsed = None
         for moment, one in seen:
-            taken_before, self._input_taken = self._input_taken, self._input_taken or self.has_arrived(one)
+            taken_before = self._input_taken
+            if not taken_before and self.input_consumed(one):
+                self._input_taken, self.consumed_at = True, one.at
             if not (earlier and taken_before and evidences.is_unmoved(earlier, one)):
                 self._unmoved_since = moment
             earlier = one
@@ -262,12 +270,24 @@ class StabilityTracker:
     def note_input(self, last_input: LastInput | None, switches_before: dict[tuple[int, int], int] | None) -> None:
         """Begin anew after an input: what was seen before it says nothing about what comes."""
         self.last_input, self.switches_before = last_input, switches_before
+        self.observer.input_delivered = last_input is None
         # what was seen before an input says nothing about what comes after it
         self.observer.looks.clear()
         self.verdict, self.is_stable, self._input_taken = UNSEEN, False, last_input is None
         self.was_busy = self.not_reading = False
         self._glimpsed, self._is_input_new = None, last_input is not None
+        self.consumed_at, self._looks_after_input = None, 0
         self._output_at = self._input_at = self.clock.monotonic()
+
+    @property
+    def seconds_since_consumed(self) -> float:
+        """Seconds from the observation that first saw the last input read by the program to the newest one; where none saw that,
+        from the moment at which it was told as a guess."""
+        if self.last_input is None:
+            return 0.0
+        guessed = self.last_input.at + self.timing.unconfirmed_seconds
+        elapsed: float = self.newest.at - (guessed if self.consumed_at is None else self.consumed_at)
+        return max(0.0, elapsed)
 
     def note_activity(self) -> None:
         """Let the next looks follow soon: something happened, though perhaps nothing was printed."""
@@ -279,7 +299,10 @@ class StabilityTracker:
         changing = self.verdict.state in SETTLED and not self.is_stable
         # what surely works will print something as a rule: only a silent end is missed for a moment
         working = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE and self.is_stable
-        if changing or (silent < self.timing.lively_seconds and not working):
+        if not self._input_taken and self._looks_after_input:
+            doubled = self.timing.input_pause_seconds * (1 << min(self._looks_after_input, 30))
+            pause = min(doubled, self.timing.rare_input_pause_seconds)
+        elif changing or (silent < self.timing.lively_seconds and not working):
             pause = self.timing.pause_seconds
         else:
             # the longer a computation has taken, the less a small delay in noticing its silent end matters
@@ -305,16 +328,19 @@ class StabilityTracker:
     def rest(self, watch: Watch, longest: float, *, rarity: float = 1.0) -> bool:
         """As `sleep`, for who only follows the state, of many sessions perhaps, and may be told of it a little later.
 
-        A program that waits for its terminal goes on when it reads that, prints, or ends: where all of that wakes us, few looks are
-        for what does neither. One that prints on and on is looked at when it falls silent, else ever more seldom. With `rarity` 2
-        the latter is half as often.
+        A program that waits for its terminal goes on when it reads that, prints, or ends; whatever it does, a thread of it runs.
+        Where all of that wakes us, looks are for what none of it shows. One that prints on and on is looked at when it falls
+        silent, else ever more seldom. With `rarity` 2 the latter is half as often.
         """
         silent = self._observed_at - self._last_activity()
         if self.is_stable and self.verdict.state in WORKING:
             return self._rest_at_work(watch, longest, silent, rarity)
         self._working_seconds = self.timing.silent_seconds
-        if watch.tells_of_reads and self.is_stable and self.verdict.state in SETTLED and silent > longest:
-            return watch.wait(min(silent, self.timing.resting_seconds))
+        settled = self.is_stable and self._input_taken and self.verdict.state in SETTLED
+        if watch.tells_of_runs and settled and silent > longest:
+            return watch.wait(
+                min(silent, self.timing.resting_seconds), threads=tuple(count_switches(self.newest.kernel))
+            )
         return self.sleep(watch, longest)
 
     def _rest_at_work(self, watch: Watch, longest: float, silent: float, rarity: float) -> bool:
@@ -386,23 +412,31 @@ class StabilityTracker:
             earlier.kernel
         )
 
-    def has_arrived(self, look: Look) -> bool:
-        """Whether the last input reached the program, as far as this look can tell."""
+    def after_input(self, verdict: Verdict, look: Look) -> Verdict:
+        """What a verdict says where the last input may not have been read: a program that waits has then still to work on it."""
+        if verdict.state not in SETTLED or self._input_taken or self.last_input is None:
+            return verdict
+        consumed = self.input_consumed(look)
+        if consumed is None and look.at - self.last_input.at >= self.timing.unconfirmed_seconds:
+            why = f"{verdict.why}; nothing shows whether it has read the last input"
+            return changed(verdict, confidence=Confidence.GUESS, why=why)
+        return verdict if consumed else TAKING
+
+    def input_consumed(self, look: Look) -> bool | None:
+        """Whether the program has read the last input, by this look; None if that cannot be told."""
         last_input = self.last_input
-        if last_input is None or look.hook is not None or look.at - last_input.at > self.timing.taken_seconds:
+        if last_input is None or look.hook is not None or look.dead:
             return True
-        if look.kernel and look.kernel.tty and look.kernel.tty.unread:
-            return False
-        if self.observer.at_prompt(last_input.offset):
-            # a marked shell says itself when it begins with a line
-            return bool(look.mark and look.mark.offset >= last_input.offset)
-        moved = self.switches_before is None or (
-            look.kernel is not None and count_switches(look.kernel) != self.switches_before
+        return input_consumed(
+            last_input,
+            look.journal,
+            look.kernel,
+            look.mark,
+            delivered=self.observer.input_delivered,
+            alternate=look.alternate,
+            shell_marks=self.observer.at_prompt(last_input.offset),
+            switches_before=self.switches_before,
         )
-        if last_input.echo == "none":
-            return look.journal > last_input.offset or (moved and self.switches_before is not None)
-        # the terminal echoes before the program reads; a program that edits its line echoes itself
-        return look.journal > last_input.offset and (moved or last_input.echo != "tty")
 
     def load_looks(self) -> None:
         """Load the looks of the last seconds that another process kept, those it took after the last input."""
@@ -483,16 +517,6 @@ def _is_valid(look: Look) -> bool:
     numbers = (look.at, look.journal, look.x, look.y, look.cols, look.rows)
     texts = (look.screen, look.title)
     return all(isinstance(number, (int, float)) for number in numbers) and all(isinstance(text, str) for text in texts)
-
-
-def count_switches(kernel: Kernel | None) -> dict[tuple[int, int], int]:
-    """How often each thread at the terminal gave up the processor, by process and thread: the number of one that takes
-    what was typed changes."""
-    switches: dict[tuple[int, int], int] = {}
-    while kernel is not None:
-        switches |= {(row.pid, thread.id): thread.switches for row in kernel.programs for thread in row.threads}
-        kernel = kernel.inner
-    return switches
 
 
 def is_certain(verdict: Verdict) -> bool:

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tmuxctl.control.caller_files import read_given_file
 from tmuxctl.control.lifecycle.creation import SessionRequest, new, run_seconds
+from tmuxctl.control.observation.consumption import input_consumed
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.errors import Conflict, DecisionNeeded, Exited, Failed, NotFound, Timeout, TmuxctlError, Unreachable, Usage
+from tmuxctl.evidence import Kernel
 from tmuxctl.model import Confidence, State
 from tmuxctl.operations import current
 from tmuxctl.reading.text import marks
@@ -167,7 +169,7 @@ def _ready(
         while True:
             shell, running = _foreground(machine, pane)
             starting = False
-            if shell and not has_arrived(machine, journal, last_input):
+            if shell and not has_read_input(machine, pane, journal, last_input):
                 # still at its prompt, as nothing of a command has reached it yet
                 pass
             elif shell and shell.process.pid == pane.pid and token:
@@ -190,13 +192,16 @@ def _ready(
                 raise paste.ended_error(server.read_pane(machine.io, pane.name))
 
 
-def has_arrived(machine: Machine, journal: Journal, last_input: LastInput | None) -> bool:
-    """Whether a shell has shown something since it was given its last input, or has had the time for it: tmux confirms keys before
-    it writes them to the terminal, and some programs show nothing of what they are given."""
-    if last_input is None or last_input.echo == "none":
+def has_read_input(machine: Machine, pane: Pane, journal: Journal, last_input: LastInput | None) -> bool:
+    """Whether the program has read the last input, as far as can be told: tmux confirms keys before it writes them to the terminal,
+    and a loaded machine may let the shell read them seconds later. `pane` and the input were asked of tmux after it confirmed."""
+    if last_input is None:
         return True
-    since = machine.transport.clock() - last_input.at
-    return since > machine.timing.observation.taken_seconds or journal.extent().end > last_input.offset
+    end, tty = journal.extent().end, machine.transport.tty(pane.tty)
+    consumed = input_consumed(last_input, end, Kernel(tty, 0, ()) if tty else None, delivered=True)
+    if consumed is None:
+        return machine.transport.clock() - last_input.at > machine.timing.observation.unconfirmed_seconds
+    return consumed
 
 
 def _refuse_read(machine: Machine, pane: Pane) -> None:

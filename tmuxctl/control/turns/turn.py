@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from tmuxctl.control.caller_files import read_given_file
 from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
+from tmuxctl.control.observation.consumption import count_switches
 from tmuxctl.control.observation.hook_events import ENDS
 from tmuxctl.control.observation.observer import Observer
-from tmuxctl.control.observation.observing import StabilityTracker, count_switches
+from tmuxctl.control.observation.observing import StabilityTracker
 from tmuxctl.control.output.agent_answer import format_asked
 from tmuxctl.control.sessions import finding
 from tmuxctl.control.turns.turn_answer import (
@@ -667,8 +668,9 @@ class _Turn:
 
     def _was_silent(self) -> bool:
         """Whether nothing was seen of a turn for so long that nothing will be."""
-        look, given, profile = self.steady.newest, self.steady.last_input, self.steady.observer.session_profile
-        waited = self.timing.unseen_seconds if given is None else look.at - given.at
+        look, profile = self.steady.newest, self.steady.observer.session_profile
+        # a program that gets no processor has had no turn, however long ago that was typed
+        waited = self.timing.unseen_seconds if self.steady.last_input is None else self.steady.seconds_since_consumed
         silent = min(waited, self.timing.unseen_seconds if look.quiet is None else look.quiet)
         signs = profile is not None and (profile.busy or profile.title_busy)
         needed = self.timing.signed_seconds if signs else self.timing.unbegun_seconds

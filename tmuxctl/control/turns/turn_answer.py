@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from tmuxctl.control.observation.observing import StabilityTracker, count_switches
+from tmuxctl.control.observation.consumption import count_switches
+from tmuxctl.control.observation.observing import StabilityTracker
 from tmuxctl.control.output.agent_answer import AgentAnswer, GivenText, find_agent_answer, misfit_note, read_screen
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError

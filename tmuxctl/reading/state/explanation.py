@@ -157,10 +157,16 @@ def _explain_tty(situation: Situation) -> Argument:
     words = [
         "whole lines" if tty.canonical else "single keys",
         "echo on" if tty.echo else "echo off",
-        f"{tty.unread} typed bytes unread" if tty.unread else "nothing unread",
+        _describe_unread(tty.unread),
     ]
     state = State.BUSY if tty.unread else State.ASKING if situation.hides_input else None
     return Argument(EvidenceKind.TTY, ", ".join(words), 0.0, state)
+
+
+def _describe_unread(unread: int | None) -> str:
+    if unread is None:
+        return "unread bytes are not counted"
+    return f"{unread} typed bytes unread" if unread else "nothing unread"
 
 
 def _output_age(situation: Situation) -> float | None:

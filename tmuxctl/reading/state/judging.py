@@ -105,7 +105,7 @@ def _judge_stopped(situation: Situation) -> Verdict | None:
 
 def _judge_unread_input(situation: Situation) -> Verdict | None:
     """Typed input was unread at two looks in a row: no program takes it."""
-    unread = [tty.unread if tty is not None else 0 for tty in situation.ttys]
+    unread = [(tty and tty.unread) or 0 for tty in situation.ttys]
     if not all(unread):
         return None
     confidence = Confidence.LIKELY if len(unread) > 1 else Confidence.GUESS

@@ -23,7 +23,7 @@ from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.terminal.tmux.timeline import Timeline
 from tmuxctl.timing import TIMING
 from tmuxctl.transport import segments
-from tmuxctl.transport.base import Command, GuardRefused, Transport, Watch, read_object
+from tmuxctl.transport.base import Command, GuardRefused, ThreadId, Transport, Watch, read_object
 from tmuxctl.untrusted import to_record
 
 LISTED = (
@@ -377,12 +377,12 @@ def own_session_error(name: str, socket: str) -> Conflict:
 class _ForeignWatch:
     """A wake-up by time, because nothing tells of output: the rarer, the longer nothing changes."""
 
-    tells_of_reads = False
+    tells_of_runs = False
 
     def __init__(self, watch: Watch, pane: ForeignIO) -> None:
         self._watch, self._pane = watch, pane
 
-    def wait(self, timeout: float, *, output: bool = True) -> bool:
+    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
         """Sleep for a moment only; something may always have changed."""
         pause = min(
             TIMING.tmux.foreign_rare_pause_seconds,
