@@ -28,7 +28,8 @@
 # make test-web    the page of `tmuxctl serve` as a person uses it: headless Chromium, by playwright
 # make test-tmux TMUX_BINARY=PATH   the tests that drive tmux, on another tmux
 # make states   play real programs whose state is known, and score what is said of it (six minutes); STATES_ARGS=--over-ssh: on a
-#                 machine behind sshd
+#                 machine behind sshd; STATES_ARGS=--load: beside busy loops, and what watch, the server, ls and wait tell (a quarter
+#                 of an hour)
 # make coverage   which lines and branches `make test`, test-rest, test-library and test-mcp reach; fails below a floor.
 #                 COVERAGE_ARGS=tests/reading: what some reach
 # make mutants    which small changes of reading/ and terminal/input no test notices (hours); SAMPLE=50: of 50 in each module;

@@ -6,6 +6,7 @@ python -m tools.states --record             play, and keep the recordings that t
 python -m tools.states --replay             judge the kept recordings
 python -m tools.states --user idleu         play as an ordinary user, to whom the kernel tells less
 python -m tools.states --over-ssh           play on this machine through an sshd of its own, with no Python in the PATH there
+python -m tools.states --load               play beside busy loops, and score what watch, the server, ls and wait told
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any
 
 from tmuxctl.evidence import FULL, NONE, WCHAN
 from tools.services import Running
-from tools.states import report, scenarios, score
+from tools.states import load, report, scenarios, score
 from tools.states.place import (
     PORTS,
     ROOT,
@@ -58,6 +59,11 @@ def main() -> int:
     options = _options()
     # the default would end only this process and leave servers and the user behind
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if options.load:
+        with ExitStack() as stack:
+            folder, wanted = _prepared(options, stack)
+            there = load.make_place(folder, options.user, options.python)
+            return load.run(there, wanted, loops=options.loops, at_once=options.jobs, verbose=options.verbose)
     began = time.monotonic()
     recordings = _kept(options) if options.replay else list(_played(options))
     if options.record:
@@ -96,6 +102,10 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--python", metavar="FILE", help="the Python with the libraries that scenarios use")
     parser.add_argument("--modules", metavar="FOLDER", help="a folder with the node_modules that scenarios use")
     parser.add_argument("--marks", action="store_true", help="let the shells mark their prompts")
+    parser.add_argument("--load", action="store_true", help="play beside busy loops, and score what is told of it")
+    parser.add_argument(
+        "--loops", type=int, default=3 * (os.cpu_count() or 1), metavar="N", help="so many of them (default: 3 a core)"
+    )
     parser.add_argument("--jobs", type=int, default=2, metavar="N", help="so many at once (default: 2)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the evidence behind every wrong stretch")
     options = parser.parse_args()
@@ -103,6 +113,8 @@ def _options() -> argparse.Namespace:
         parser.error("--user needs root")
     if options.user and options.over_ssh:
         parser.error("--over-ssh plays as who we are")
+    if options.load and (options.record or options.replay or options.over_ssh or options.level):
+        parser.error("--load keeps no recordings, and plays on this machine as it is")
     if options.record and options.over_ssh and options.recordings == RECORDINGS:
         parser.error("the kept recordings are this machine's own: name another folder with --recordings")
     if options.record and options.user and options.recordings == RECORDINGS:
@@ -134,21 +146,9 @@ def _kept(options: argparse.Namespace) -> list[Recording]:
 
 def _played(options: argparse.Namespace) -> Iterator[Recording]:
     """Play the wanted scenarios; what is missing or breaks is said as it comes."""
-    collection = scenarios.read(*options.scenarios)
     with ExitStack() as stack:
-        stack.enter_context(alone())
-        folder = stack.enter_context(place(collection.fixtures))
-        has_user = stack.enter_context(user())
-        running = stack.enter_context(Running(folder, ports=PORTS, user=USER))
-        missing = Missing(
-            running,
-            has_user=has_user,
-            player=_player(options),
-            services=collection.services,
-            places=_places(options, folder, 0),
-        )
+        folder, wanted = _prepared(options, stack)
         ssh = stack.enter_context(machine_behind_ssh(folder)) if options.over_ssh else ()
-        wanted = _jobs(options, collection, folder, missing)
         pool = stack.enter_context(ThreadPoolExecutor(options.jobs))
         played = pool.map(lambda job: _play({**job, "ssh": ssh}, options.user), wanted.values())
         for number, (name, recording) in enumerate(zip(wanted, played, strict=True), 1):
@@ -160,6 +160,23 @@ def _played(options: argparse.Namespace) -> Iterator[Recording]:
             if recording.broken:
                 print(f"-- broke off, not counted: {name}: {recording.broken}", flush=True)
             yield thinned(recording)
+
+
+def _prepared(options: argparse.Namespace, stack: ExitStack) -> tuple[Path, dict[str, dict[str, Any]]]:
+    """The folder of a run, with all that its scenarios need while the stack is there, and what is to be played."""
+    collection = scenarios.read(*options.scenarios)
+    stack.enter_context(alone())
+    folder = stack.enter_context(place(collection.fixtures))
+    has_user = stack.enter_context(user())
+    running = stack.enter_context(Running(folder, ports=PORTS, user=USER))
+    missing = Missing(
+        running,
+        has_user=has_user,
+        player=_player(options),
+        services=collection.services,
+        places=_places(options, folder, 0),
+    )
+    return folder, _jobs(options, collection, folder, missing)
 
 
 def _player(options: argparse.Namespace) -> str:

@@ -23,6 +23,7 @@ from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.evidence import Look
 from tmuxctl.machines import machines_path
+from tmuxctl.terminal.tmux.server import Pane
 from tools.states.recording import Recording, Window, to_lines
 from tools.states.scenarios import Expect, Pause, Press, Scenario, Step, Type, Until, parse
 
@@ -39,8 +40,8 @@ class Broken(Exception):
 class Player:
     """Does a scenario's steps in a session, looking at it all the while."""
 
-    def __init__(self, control: Control, observer: Observer) -> None:
-        self.control, self.observer = control, observer
+    def __init__(self, control: Control, observer: Observer, session: str = SESSION) -> None:
+        self.control, self.observer, self.session = control, observer, session
         self.looks: list[Look] = []
         self.windows: list[Window] = []
         self.typed: float | None = None
@@ -70,9 +71,9 @@ class Player:
         if self.typed is None:
             self.typed = time.monotonic()
         if isinstance(step, Type):
-            self.control.send(SESSION, step.text.encode(), enter=False, insecure=True)
+            self.control.send(self.session, step.text.encode(), enter=False, insecure=True)
         else:
-            self.control.keys(SESSION, step.keys, insecure=True)
+            self.control.keys(self.session, step.keys, insecure=True)
         self.base = time.monotonic()
 
     def watch(self, end: float, found: Callable[[Look], bool] | None = None) -> bool:
@@ -90,24 +91,11 @@ class Player:
 
 def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[str, Any]) -> Recording:
     """Play a scenario in this folder; what broke it is told in the recording."""
-    if scenario.setup:
-        subprocess.run(["sh", "-c", scenario.setup], cwd=folder, check=True, stdout=subprocess.DEVNULL)
     began = time.monotonic()
     # a machine behind ssh has the programs that it needs in its PATH, and no others
     programs = {"PATH": os.environ["PATH"]} if control.machine.address else {}
-    control.new(
-        SESSION,
-        tuple(shlex.split(scenario.run)),
-        cwd=str(folder / scenario.cwd),
-        env={**programs, **scenario.env},
-        size="120x40",
-        shell_marks=options["marks"],
-        profile=options["profile"],
-        wait=False,
-    )
-    player = Player(
-        control, Observer(control.machine, finding.find_session(control.machine, SESSION), level=options["level"])
-    )
+    pane = start(control, SESSION, scenario, folder, options, programs)
+    player = Player(control, Observer(control.machine, pane, level=options["level"]))
     broken = ""
     try:
         for step in scenario.steps:
@@ -115,7 +103,7 @@ def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[st
     except (Broken, TmuxctlError) as error:
         broken = str(error)
     about = {name: value for name, value in player.observer.evidence._asdict().items() if name != "looks"}
-    start = player.looks[0].at if player.looks else player.base
+    first = player.looks[0].at if player.looks else player.base
     return _from_start(
         Recording(
             scenario=scenario.id,
@@ -123,14 +111,44 @@ def play(control: Control, scenario: Scenario, folder: Path, options: Mapping[st
             hard=scenario.hard,
             windows=tuple(player.windows),
             typed=player.typed,
-            age=start - began,
+            age=first - began,
             about=about,
             looks=tuple(player.looks),
             profile=player.observer.profile.name if player.observer.profile else "",
             broken=broken,
         ),
-        start,
+        first,
     )
+
+
+def start(
+    control: Control,
+    session: str,
+    scenario: Scenario,
+    folder: Path,
+    options: Mapping[str, Any],
+    variables: Mapping[str, str],
+) -> Pane:
+    """Start a scenario's program in a session, with these variables beside its own; gives the session's pane."""
+    if scenario.setup:
+        subprocess.run(
+            ["sh", "-c", scenario.setup],
+            cwd=folder,
+            env=os.environ | variables,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+    control.new(
+        session,
+        tuple(shlex.split(scenario.run)),
+        cwd=str(folder / scenario.cwd),
+        env={**variables, **scenario.env},
+        size="120x40",
+        shell_marks=options["marks"],
+        profile=options["profile"],
+        wait=False,
+    )
+    return finding.find_session(control.machine, session)
 
 
 def _from_start(recording: Recording, start: float) -> Recording:

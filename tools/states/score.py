@@ -141,7 +141,7 @@ def _sample(truth: Expect, look: Look, verdict: Verdict) -> Sample:
     allowed = {state for word in (truth.state, *truth.others) for state in STATES[word]}
     right = verdict.state in allowed and _ended_so(truth, look, verdict)
     kind = _kind(truth, verdict) if truth.kind and verdict.state in INPUT else None
-    told = right and (verdict.state not in INPUT or not truth.kind or verdict.state in _words(truth))
+    told = right and (verdict.state not in INPUT or not truth.kind or verdict.state in input_states(truth))
     false_idle = verdict.state in INPUT and not allowed & set(INPUT) and bool(allowed & set(WORKING))
     return Sample(look, verdict, right, told, kind, false_idle)
 
@@ -153,7 +153,8 @@ def _ended_so(truth: Expect, look: Look, verdict: Verdict) -> bool:
     return (truth.status is None or look.status == truth.status) and (signal is None or look.signal == signal)
 
 
-def _words(truth: Expect) -> set[State]:
+def input_states(truth: Expect) -> set[State]:
+    """The states of input that are right: idle, asking, or both."""
     kinds = {kind for kind in (truth.kind, *truth.other_kinds) if kind}
     return {State.ASKING if kind in ASKS else State.IDLE for kind in kinds}
 
