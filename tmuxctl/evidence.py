@@ -12,9 +12,10 @@ from typing import Any
 from tmuxctl import widths
 from tmuxctl.value import NamedTuple
 
-FULL, WCHAN, NONE = "full", "wchan", "none"
-"""How much the kernel tells of a process: its system call with the descriptors it waits for; only where in the kernel it
-sleeps (an ordinary user under ptrace restrictions); nothing (no /proc, or another user's process)."""
+FULL, WCHAN, PS, NONE = "full", "wchan", "ps", "none"
+"""How much is told of a process: its system call with the descriptors it waits for; only where in the kernel it sleeps (an
+ordinary user under ptrace restrictions); no more than `ps` prints (no /proc: macOS, BSD); nothing (another user's process,
+or no `ps` either)."""
 
 
 class Tty(NamedTuple):
@@ -51,8 +52,9 @@ class Thread(NamedTuple):
 
 class Program(NamedTuple):
     """One process at the terminal. `foreground`: in the process group the terminal listens to; `cpu` is in clock ticks
-    (proc(5), utime + stime); `level` is how much the kernel told (FULL, WCHAN, NONE); `sockets` counts its open sockets,
-    None if unknown; `holds` whether it has the terminal open, None if unknown; `started` is in clock ticks since boot."""
+    (proc(5), utime + stime); `level` is how much the kernel told (FULL, WCHAN, PS, NONE); `sockets` counts its open sockets,
+    None if unknown; `holds` whether it has the terminal open, None if unknown; `started` is in clock ticks since boot.
+    By ps `threads` is empty and `started` 0."""
 
     pid: int
     parent: int
@@ -105,7 +107,7 @@ class Look(NamedTuple):
     `at` is the machine's monotonic clock in seconds; `journal` the offset behind the last byte that was printed; `quiet`
     how many seconds ago that was, None if unknown. `x`, `y`, `visible` are the cursor's, `alternate` the alternate
     screen's; `title` and `screen` (rows without trailing blanks) are text of the program: data. `mark` is the last shell
-    mark, `hook` the last event the program told of itself; `kernel` is None where there is no /proc. `tmux` is
+    mark, `hook` the last event the program told of itself; `kernel` is None where nothing tells of the terminal. `tmux` is
     the major and minor version of the server that drew it, None if unknown.
     """
 
@@ -139,7 +141,7 @@ class Look(NamedTuple):
 class Evidence(NamedTuple):
     """What a state is judged by: the looks of the last seconds, oldest first, and what can be known here at all.
 
-    `proc` is FULL, WCHAN or NONE; `marks`: the shell marks its prompts; `hooks`: the program tells its turns; `program` is
+    `proc` is FULL, WCHAN, PS or NONE; `marks`: the shell marks its prompts; `hooks`: the program tells its turns; `program` is
     the name of what was started; `age` is how many seconds the session exists, None if unknown; `typed`: something was
     sent to it; `hides`: the field it draws hides what is written there, None if that is not known.
     """

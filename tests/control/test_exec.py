@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -97,6 +95,42 @@ def test_a_command_that_takes_longer_than_allowed_goes_on(control: Control, held
 def test_nothing_is_typed_into_a_running_program(control: Control) -> None:
     control.new("t", SHELL)
     control.exec("t", ("true",))
+    control.send("t", b"sleep 30")
+    assert control.wait("t", settle=0.3).matched
+    before = control.screen("t").text
+    with pytest.raises(Conflict) as refused:
+        control.exec("t", ("echo hello",))
+    assert refused.value.reason == "busy"
+    assert "sleep" in refused.value.message
+    assert control.screen("t").text == before
+    control.keys("t", ("C-c",))
+    # the key is typed, and the program ends a moment later
+    assert control.wait("t", prompt=True).matched
+    assert control.exec("t", ("echo hello",)).output == "hello\n"
+
+
+@pytest.mark.on("resident")
+def test_nothing_is_typed_behind_a_command_that_is_still_on_its_way(control: Control, until) -> None:
+    control.new("t", SHELL)
+    control.exec("t", ("true",))
+    control.send("t", b"true")
+    assert control.wait("t", prompt=True).matched
+    machine = control.machine
+    pane, remembered = finding.find_with_input(machine, "t")
+    journal, last_input = finding.open_journal(machine, pane), LastInput.parse(remembered)
+    assert last_input
+    assert commands.has_read_input(machine, pane, journal, last_input)
+    # what no program reads stays unread, however long that takes
+    control.send("t", b"sleep 1000")
+    control.keys("t", ("Enter",))
+    assert until(lambda: (tty := machine.transport.tty(pane.tty)) and tty.unread)
+    pane, remembered = finding.find_with_input(machine, "t")
+    typed = LastInput.parse(remembered)
+    assert typed
+    assert not commands.has_read_input(machine, pane, journal, changed(typed, at=typed.at - 60.0))
+    control.keys("t", ("C-c",))
+    assert until(lambda: commands.has_read_input(machine, pane, journal, typed))
+    assert control.wait("t", prompt=True).matched
     control.send("t", b"sleep 30")
     assert control.wait("t", settle=0.3).matched
     before = control.screen("t").text

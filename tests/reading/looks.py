@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, LastMark, Look, Program, Thread, Tty, from_json
+from tmuxctl.evidence import FULL, NONE, PS, WCHAN, Evidence, Kernel, LastMark, Look, Program, Thread, Tty, from_json
 
 SEEN = Path(__file__).with_name("seen")
 """What was seen of real programs: the evidence of `explain --evidence --json`, one object a line."""
@@ -68,6 +68,15 @@ def by_place(seen: Kernel) -> Kernel:
 def unreadable(name: str, *, tty: Tty = LINES, cpu: int = 10) -> Kernel:
     """A process of another user."""
     return kernel(program(name, Thread(100, "S"), level=NONE, sockets=None, holds=None, cpu=cpu), tty=tty)
+
+
+def listed(*names: str, tty: Tty = LINES, **known: Any) -> Kernel:
+    """The same as ps prints it: these programs in the foreground, each the child of the one before."""
+    rows = (
+        program(name, pid=100 + number, parent=99 + number, level=PS, started=0, sockets=None, holds=None, **known)
+        for number, name in enumerate(names)
+    )
+    return kernel(*(row._replace(state=known.get("state", "S"), threads=()) for row in rows), tty=tty)
 
 
 def look(screen: str = "", seen: Kernel | None = None, **known: Any) -> Look:

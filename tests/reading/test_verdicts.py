@@ -490,13 +490,13 @@ VERDICTS: dict[str, tuple[Evidence, Profile | None, str, str]] = {
     ),
     "an editor of another machine that draws now and then": (
         drawing("~\n~\n~", None, every=1.0, seconds=5, alternate=True), None,
-        "idle editor - prompt guess",
-        "editor, no evidence from the kernel, 1.0 updates a second",
+        "unknown - - settle guess",
+        "no evidence from the kernel, 1.0 updates a second on a whole screen",
     ),
     "a whole screen without a cursor that is drawn now and then": (
         drawing("a\n" * 39 + "b", None, every=1.0, seconds=5, visible=False), None,
-        "idle tui - prompt guess",
-        "tui, no evidence from the kernel, 1.0 updates a second",
+        "unknown - - settle guess",
+        "no evidence from the kernel, 1.0 updates a second on a whole screen",
     ),
     "an agent at the prompt of another": (
         steady("> ", AGENT), CHAT,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tmuxctl.evidence import FULL, NONE, WCHAN, Look
+from tmuxctl.evidence import FULL, NONE, PS, WCHAN, Look
 from tools.states import report, scenarios, score
 from tools.states.recording import Recording, from_lines, load_all, thinned, to_lines
 
@@ -20,7 +20,7 @@ def recordings() -> list[Recording]:
     return load_all(HERE / "recordings")
 
 
-@pytest.mark.parametrize("level", [FULL, WCHAN, NONE])
+@pytest.mark.parametrize("level", [FULL, WCHAN, PS, NONE])
 def test_states_are_told_as_well_as_ever(recordings: list[Recording], level: str) -> None:
     windows = [window for one in recordings for window in score.judged(one, level)]
     figures = score.figures(windows)

@@ -20,7 +20,7 @@ from programs import LINES, SHELL, program
 
 from tmuxctl.control import Control
 from tmuxctl.errors import Unreachable
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, Program, Thread, Tty, from_json, to_json
+from tmuxctl.evidence import FULL, NONE, PS, WCHAN, Evidence, Kernel, Look, Program, Thread, Tty, from_json, to_json
 from tmuxctl.transport import calls, probe, procfs
 from tmuxctl.transport.base import Probe, Transport
 from tmuxctl.transport.local import LocalTransport
@@ -613,12 +613,14 @@ def test_how_long_a_program_waits_for_a_key_is_told(start: Callable[..., Pane], 
     assert thread.timeout == 7.5
 
 
-def test_without_proc_only_the_terminal_is_told(place: Path, until: Until) -> None:
+def test_without_proc_the_terminal_and_what_ps_shows_are_told(place: Path, until: Until) -> None:
     transport = PipeTransport(NO_PROC, socket=f"tmuxctl-probe-{os.getpid()}")
     transport.create([("new-session", "-d", "-s", "t", "stty -echo; exec cat")])
     seen = Pane(transport, "t")
     plain = Tty(True, False, None, size=(80, 24))
-    assert until(lambda: seen.kernel() == Kernel(plain, 0, ()))
+    assert until(lambda: [(one.name, one.level) for one in seen.kernel().programs] == [("cat", PS)])
+    assert (seen.kernel().tty, seen.kernel().group) == (plain, seen.pid)
+    assert seen.kernel(NONE) == Kernel(plain, 0, ())
     assert [one.kernel for one in transport.probe([(seen.pid, "/dev/null"), (1, "/nowhere")])] == [None, None]
     transport.run([("kill-server",)])
     transport.close()

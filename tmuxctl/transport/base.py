@@ -136,7 +136,7 @@ class ProcessLoad(Value):
 class Probe(Value):
     """What the kernel told of a terminal, and when: `at` by the machine's monotonic clock (the same as `clock()`), `wall`
     by its wall clock in seconds, to compare with `File.modified`. Where there is no /proc, `kernel` has the settings of
-    the terminal only, and is None where they are not to be had either."""
+    the terminal and what `ps` tells of its programs, and is None where neither is to be had."""
 
     at: float
     wall: float
@@ -302,7 +302,7 @@ class Transport(Protocol):
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         """What the kernel tells of these panes' terminals, each given as the pid of the pane's first process and the
-        path of its terminal; `level` (FULL, WCHAN, NONE) caps how much is asked. Without programs if that process has
+        path of its terminal; `level` (FULL, WCHAN, PS, NONE) caps how much is asked. Without programs if that process has
         ended; what ends meanwhile is left out, and no process or terminal makes it raise. `beyond` looks through all
         processes of the machine for those that wait for such a terminal without belonging to it (a daemon that asks for a
         passphrase there), where the transport can: some milliseconds."""

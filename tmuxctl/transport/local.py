@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tmuxctl import untrusted
 from tmuxctl.errors import Conflict, Denied, Failed, NotFound, TmuxctlError, Unreachable
-from tmuxctl.evidence import FULL, Kernel, Tty
+from tmuxctl.evidence import FULL, NONE, PS, Kernel, Tty
 from tmuxctl.operations import current
 from tmuxctl.ownership import make_parents, refuse_unsafe_parent
 from tmuxctl.state_files import give_lock_back, make_private_folder, state_home, take_lock
@@ -53,6 +53,8 @@ class LocalTransport:
     is the folder of its state, if it is not the usual one."""
 
     machine: str | None = None
+    proc_file = "/proc/self/stat"
+    """Exists where the kernel tells of processes in files; elsewhere `ps` does."""
 
     def __init__(
         self, socket: str, *, tmux: str = "tmux", config: bytes = b"", resident: bool = False, home: str = ""
@@ -426,15 +428,12 @@ class LocalTransport:
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
         from tmuxctl.transport import probe, procfs
 
-        files = procfs.LocalKernelFiles() if os.path.isdir("/proc/self") else None
+        if level == PS or not os.path.exists(self.proc_file):
+            return [Probe(self.clock(), time.time(), _read_by_ps(pid, path, level)) for pid, path in panes]
+        files = procfs.LocalKernelFiles()
         probes = []
         for pid, path in panes:
-            kernel: Kernel | None
-            if files:
-                kernel = probe.read_kernel(files, pid, path, level, beyond=beyond)
-            else:
-                tty = procfs.read_tty(path)
-                kernel = Kernel(tty, 0, ()) if tty else None
+            kernel = probe.read_kernel(files, pid, path, level, beyond=beyond)
             probes.append(Probe(self.clock(), time.time(), kernel))
         return probes
 
@@ -677,6 +676,15 @@ def _list_processes_by_psutil() -> list[Process]:
                 Process(facts["pid"], facts["ppid"], group, session, 0, 0, facts["status"], started, facts["name"])
             )
     return found
+
+
+def _read_by_ps(pid: int, path: str, level: str) -> Kernel | None:
+    """What is told of a terminal where there is no /proc; None if nothing is."""
+    from tmuxctl.transport import procfs, ps
+
+    table = {} if level == NONE else ps.HERE.read([pid], ps.call_ps)
+    kernel = ps.read_kernel(table, pid, path, procfs.read_tty)
+    return kernel if kernel.tty or kernel.programs else None
 
 
 def _run_program(argv: Sequence[str], *, stdin: bytes = b"", timeout: float) -> spawn.FinishedProgram:

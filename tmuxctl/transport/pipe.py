@@ -16,10 +16,10 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tmuxctl.errors import Denied, Failed, NotFound, TmuxctlError, Unreachable, Usage
-from tmuxctl.evidence import FULL, Kernel, Tty
+from tmuxctl.evidence import FULL, NONE, PS, Kernel, Tty
 from tmuxctl.operations import current
 from tmuxctl.timing import TIMING
 from tmuxctl.transport import base, segments
@@ -57,6 +57,9 @@ from tmuxctl.transport.shell import (
     format_data,
 )
 from tmuxctl.value import NamedTuple
+
+if TYPE_CHECKING:
+    from tmuxctl.transport.ps import ProcessList
 
 PIECE = 4 * 1024 * 1024
 
@@ -162,6 +165,7 @@ class PipeTransport:
         self._state_home = ""
         self._architecture = ""
         self._clock_bounds: tuple[float, float] | None = None
+        self._listed: ProcessList | None = None
         """How far that machine's clock is ahead of ours, in seconds: at least and at most. None if it has no /proc."""
         self._home = ""
         self._elsewhere, self._start_seconds, self._explain = elsewhere, start_seconds, explain
@@ -486,15 +490,21 @@ class PipeTransport:
         return None if status else parse_stty(printed)
 
     def probe(self, panes: Sequence[tuple[int, str]], *, level: str = FULL, beyond: bool = False) -> list[Probe]:
-        from tmuxctl.transport import calls, probe, snapshot
+        from tmuxctl.transport import calls, probe, ps, snapshot
 
         # `beyond`: the shell there prints the processes of the terminals alone
-        proc = self._has_proc()
+        proc = self._has_proc() and level != PS
         asked = [word for pid, path in dict.fromkeys(panes) for word in (str(pid), path)]
         numbers = {name: str(number) for number, name in calls.load_call_names(self._architecture).items()}
         sets = [" ".join(numbers.get(name, "") for name in names) for names in (calls.POLLS, calls.SELECTS)]
-        printed = self._call_function("probe", level if proc else "tty", *sets, *asked)
+        if self._listed is None:
+            self._listed = ps.ProcessList()
+        listed = level == NONE or self._listed.covers(pid for pid, _ in panes)
+        how = level if proc else "tty" if listed else "ps"
+        printed = self._call_function("probe", how, *sets, ps.COLUMNS, *asked)
         answered = time.monotonic()
+        if how == "ps":
+            self._listed.take(printed.rpartition(b"\nps\n")[2].decode(errors="replace"))
         files = snapshot.Snapshot(self._architecture, printed)
         now = ENTRY.match(printed)
         wall = _parse_time(now[3], now[4]) if now else time.time()
@@ -507,9 +517,14 @@ class PipeTransport:
             at = min(max(at, ticks / TICKS), (ticks + 1) / TICKS)
         probes = []
         for pid, path in panes:
-            tty = files.tty(path)
-            without_proc = Kernel(tty, 0, ()) if tty else None
-            probes.append(Probe(at, wall, probe.read_kernel(files, pid, path, level) if proc else without_proc))
+            kernel: Kernel | None
+            if proc:
+                kernel = probe.read_kernel(files, pid, path, level)
+            else:
+                table = {} if level == NONE else self._listed.table
+                kernel = ps.read_kernel(table, pid, path, files.tty)
+                kernel = kernel if kernel.tty or kernel.programs else None
+            probes.append(Probe(at, wall, kernel))
         return probes
 
     def stamp(self, watched: Watched) -> object | None:

@@ -207,11 +207,11 @@ load() {
 }
 settings() { [ ! -c "$1" ] || LC_ALL=C stty -a <"$1"; }
 probe() {
-  asked=$1 polls=" $2 " selects=" $3 " stats= told= ended= files=/proc/uptime lines= links= sets=0 held=0; shift 3
+  asked=$1 polls=" $2 " selects=" $3 " columns=$4 stats= told= ended= files=/proc/uptime lines= links= sets=0 held=0; shift 4
   cd "$T"; : >w; : >m; look w
   while [ $# -gt 1 ]; do
     printf 'tty %s\n' "$2"; settings "$2"
-    if [ "$asked" != tty ] && begun "$1" && [ "$terminal" != 0 ]; then
+    if [ "$asked" != tty ] && [ "$asked" != ps ] && begun "$1" && [ "$terminal" != 0 ]; then
       at=$terminal home=$session front=$foreground seen= count=0
       below "$1"
       [ -n "$seen" ] || below $(members)
@@ -248,7 +248,8 @@ probe() {
   echo bytes
   [ "$held" = 0 ] || od -An -v -tx1 m
   echo links
-  [ -z "$links" ] || LC_ALL=C ls -ldn $links 2>/dev/null; :
+  [ -z "$links" ] || LC_ALL=C ls -ldn $links 2>/dev/null
+  [ "$asked" != ps ] || { echo ps; LC_ALL=C COLUMNS=200 ps -A -o "$columns" 2>/dev/null; }; :
 }
 owner() {
   owner=$one

@@ -25,7 +25,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from tmuxctl.evidence import FULL, NONE, WCHAN
+from tmuxctl.evidence import FULL, NONE, PS, WCHAN
 from tools.services import Running
 from tools.states import load, report, scenarios, score
 from tools.states.place import (
@@ -93,7 +93,7 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--record", action="store_true", help="keep what was seen as recordings")
     parser.add_argument("--replay", action="store_true", help="play nothing, judge the recordings")
-    parser.add_argument("--level", choices=(FULL, WCHAN, NONE), help="only with so much told by the kernel")
+    parser.add_argument("--level", choices=(FULL, WCHAN, PS, NONE), help="only with so much told by the kernel")
     parser.add_argument("--user", metavar="NAME", help=f"play as this user ({USER} is made if it is not there)")
     parser.add_argument("--over-ssh", action="store_true", help="reach the programs through a real sshd")
     parser.add_argument(
@@ -126,7 +126,7 @@ def _levels(options: argparse.Namespace) -> tuple[str, ...]:
     if options.level:
         return (str(options.level),)
     # an ordinary user's run is what it is; root's can be judged as less telling machines would have seen it
-    return (WCHAN, NONE) if options.user else (FULL, WCHAN, NONE)
+    return (WCHAN, PS, NONE) if options.user else (FULL, WCHAN, PS, NONE)
 
 
 def _wanted(options: argparse.Namespace, name: str, group: str) -> bool:

@@ -9,11 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Kernel, Look, differences, looks
+from tmuxctl.evidence import FULL, NONE, PS, WCHAN, Evidence, Kernel, Look, Program, differences, looks
 from tools.states.scenarios import Expect
 
 WINDOW = 3.3
 """How many seconds of looks a state is judged by."""
+
+PS_SECONDS = 0.25
+"""How old what `ps` printed may become before it is called again."""
 
 
 class Window(NamedTuple):
@@ -45,6 +48,8 @@ class Recording(NamedTuple):
         """The same as a machine that tells less would have seen it."""
         if level == FULL:
             return self
+        if level == PS:
+            return self._replace(looks=tuple(_see_by_ps(self.looks)))
         less = settings if level == NONE else lambda kernel: degraded(kernel, level)
         seen = tuple(look._replace(kernel=less(look.kernel)) for look in self.looks)
         return self._replace(looks=seen)
@@ -65,6 +70,9 @@ def degraded(kernel: Kernel | None, level: str) -> Kernel | None:
         return kernel
     if level == NONE:
         return None
+    if level == PS:
+        inner = degraded(kernel.inner, PS) if kernel.inner and _is_below(kernel.inner, kernel) else None
+        return kernel._replace(programs=tuple(map(_show_in_ps, kernel.programs)), inner=inner, masters=0)
     programs = tuple(
         one._replace(
             level=WCHAN if one.level == FULL else one.level,
@@ -77,6 +85,29 @@ def degraded(kernel: Kernel | None, level: str) -> Kernel | None:
     return kernel._replace(programs=programs, inner=degraded(kernel.inner, level))
 
 
+def _show_in_ps(program: Program) -> Program:
+    """A process as macOS' ps tells of it: nothing of its start, its threads, calls or descriptors."""
+    return program._replace(level=PS, started=0, sockets=None, holds=None, threads=())
+
+
+def _is_below(inner: Kernel, outer: Kernel) -> bool:
+    """Whether ps shows an inner terminal to belong to the outer one: a process there is a child of one here."""
+    outside = {program.pid for program in outer.programs} - {program.pid for program in inner.programs}
+    return any(program.parent in outside for program in inner.programs)
+
+
+def _see_by_ps(seen: Iterable[Look]) -> Iterator[Look]:
+    """The looks of a machine that has `ps` and no /proc: ps is called at most every PS_SECONDS, and what it printed stands
+    until the next call; the terminal's settings are new in each look."""
+    shown: Kernel | None = None
+    called = -PS_SECONDS
+    for look in seen:
+        if look.at - called >= PS_SECONDS:
+            shown, called = degraded(look.kernel, PS), look.at
+        tty = look.kernel.tty if look.kernel else None
+        yield look._replace(kernel=shown._replace(tty=tty) if shown else settings(look.kernel))
+
+
 def settings(kernel: Kernel | None) -> Kernel | None:
     """What is left without /proc: how the terminal is set, which tcgetattr(3) tells everywhere."""
     return None if kernel is None or kernel.tty is None else Kernel(kernel.tty, 0, ())
@@ -85,7 +116,7 @@ def settings(kernel: Kernel | None) -> Kernel | None:
 def _told(window: Iterable[Look]) -> str:
     """How much the kernel told: the most it told of any process."""
     told = {one.level for look in window if look.kernel for one in look.kernel.programs}
-    return next((level for level in (FULL, WCHAN) if level in told), NONE)
+    return next((level for level in (FULL, WCHAN, PS) if level in told), NONE)
 
 
 def thinned(recording: Recording) -> Recording:

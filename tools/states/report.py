@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from tmuxctl.evidence import FULL, NONE, WCHAN, Kernel, Look
+from tmuxctl.evidence import FULL, NONE, PS, WCHAN, Kernel, Look
 from tools.states.score import WORKING, Figures, Sample, Scored, figures
 
 TITLES = {
     FULL: "everything readable",
     WCHAN: "without system calls (wchan)",
-    NONE: "without /proc",
+    PS: "without /proc, with ps",
+    NONE: "without /proc and ps",
 }
 
 HEAD = (
@@ -47,7 +48,14 @@ def must_hold(level: str, of: Figures) -> list[tuple[str, bool]]:
             ("at least 96 % of the windows right", of.right_windows >= 0.96 * of.windows),
             ("at most 1.5 % idle while it works", of.false_idle <= 0.015 * of.working),
         ]
-    return [("never idle with confidence while it works", of.confident == 0)]
+    few = ("at most 20 samples idle while it works", of.false_idle <= 20)
+    if level == PS:
+        return [
+            ("at least 90 % of the windows right", of.right_windows >= 0.9 * of.windows),
+            few,
+            ("never surely idle while it works", of.sure_false_idle == 0),
+        ]
+    return [few, ("never idle with confidence while it works", of.confident == 0)]
 
 
 def failures(windows: Sequence[Scored], *, verbose: bool) -> Iterator[str]:

@@ -80,8 +80,9 @@ class Scored(NamedTuple):
 
 
 class Figures(NamedTuple):
-    """The figures of many windows: counts, and the median delay in seconds. `sure_idle` counts the samples in which a decision
-    was wanted and `idle` was told for sure."""
+    """The figures of many windows: counts, and the median delay in seconds. `confident` and `sure_false_idle` are those of
+    `false_idle` that were no guess, and that were told for sure; `sure_idle` counts the samples in which a decision was wanted
+    and `idle` was told for sure."""
 
     windows: int
     right_windows: int
@@ -95,6 +96,7 @@ class Figures(NamedTuple):
     working: int
     false_idle: int
     confident: int
+    sure_false_idle: int
     sure_idle: int
     delay: float | None
 
@@ -184,6 +186,7 @@ def figures(windows: Iterable[Scored]) -> Figures:
         working=len(working),
         false_idle=len(false),
         confident=sum(one.verdict.confidence in (Confidence.SURE, Confidence.LIKELY) for one in false),
+        sure_false_idle=sum(one.verdict.confidence is Confidence.SURE for one in false),
         sure_idle=sum(
             one.right and not one.told and one.verdict.state is State.IDLE and one.verdict.confidence is Confidence.SURE
             for one in samples

@@ -10,7 +10,7 @@ from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.control.sessions.records import list_ended, list_lost, session_folder
 from tmuxctl.control.sessions.summaries import describe_session, summarize
 from tmuxctl.errors import Exited, Unreachable, Usage
-from tmuxctl.evidence import NONE
+from tmuxctl.evidence import FULL, WCHAN
 from tmuxctl.model import Session, State, check_tag, is_addressable, with_status
 from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.server import Pane
@@ -153,7 +153,7 @@ def _watched_until_changed(machine: Machine, pane: Pane, observed: ObservedState
     if verdict.state is State.STARTING or verdict.until or kernel is None or kernel.inner or not kernel.programs:
         return None
     threads = {(program.pid, thread.id) for program in kernel.programs for thread in program.threads}
-    if len(threads) > WATCHED_THREADS or any(program.level == NONE for program in kernel.programs):
+    if len(threads) > WATCHED_THREADS or any(program.level not in (FULL, WCHAN) for program in kernel.programs):
         return None
     folder = f"{session_folder(machine, pane.id)}/{layout.JOURNAL}"
     newest = max((name for name in machine.transport.files(folder) if name.startswith("seg.")), default="")

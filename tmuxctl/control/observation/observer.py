@@ -16,7 +16,7 @@ from tmuxctl.control import foreground
 from tmuxctl.control.sessions import finding, records
 from tmuxctl.control.sessions.kept_profile import profile_of
 from tmuxctl.errors import NotFound, TmuxctlError, Unreachable
-from tmuxctl.evidence import FULL, NONE, WCHAN, Evidence, Hook, Kernel, LastMark, Look
+from tmuxctl.evidence import FULL, NONE, PS, WCHAN, Evidence, Hook, Kernel, LastMark, Look
 from tmuxctl.reading.evidence.tty_waits import assess_foreground, list_program_names
 from tmuxctl.reading.state import event_loops
 from tmuxctl.reading.state.judging import Verdict, judge
@@ -321,7 +321,7 @@ class Observer:
 def _best_level(looks: Sequence[Look]) -> str:
     """How much the kernel tells here: the best it told of any process in the window."""
     levels = {row.level for look in looks if look.kernel for row in look.kernel.programs}
-    return FULL if FULL in levels else WCHAN if WCHAN in levels else NONE
+    return next((level for level in (FULL, WCHAN, PS) if level in levels), NONE)
 
 
 def _quiet_seconds(wall: float, grown: float, ahead: float) -> float | None:

@@ -50,13 +50,15 @@ MERGED = 0.13
 
 class Activity(Value):
     """`quiet`: seconds since the last output, at least; `quiet_known`: exactly that, not only since the first look; `rate`:
-    updates a second; `pause`: seconds that an animation may be quiet; `began`: seconds since this output began after
-    silence or was first seen, None without any; `history`: seconds that are known; `burst`: many updates within the last
-    moment; `paced`: the last three came about one a second, and the next is not overdue."""
+    updates a second; `gap`: seconds between two updates, at most, but for one in ten; `pause`: seconds that an animation may
+    be quiet; `began`: seconds since this output began after silence or was first seen, None without any; `history`: seconds
+    that are known; `burst`: many updates within the last moment; `paced`:
+    the last three came about one a second, and the next is not overdue."""
 
     quiet: float
     quiet_known: bool
     rate: float
+    gap: float
     pause: float
     began: float | None
     history: float
@@ -67,6 +69,11 @@ class Activity(Value):
     def animated(self) -> bool:
         """Something moves at the pace of a spinner or of output, and has not stopped."""
         return (self.burst or self.rate >= ANIMATED) and self.quiet < self.pause
+
+    @property
+    def overdue(self) -> float:
+        """Seconds without output after which the next update, if there were one, should have come."""
+        return 1.2 * self.gap
 
     @property
     def beginning(self) -> bool:
@@ -84,11 +91,13 @@ def measure_activity(looks: Sequence[Look]) -> Activity:
     slots = _merge_into_slots(moments)
     run = _list_updates_since_silence(slots, first.at) or (slots if now.at - first.at < WINDOW else [])
     history = now.at - min(first.at, slots[0] if slots else first.at)
+    gap = _find_gap([at for at in run or slots if now.at - at <= LONG_WINDOW])
     return Activity(
         quiet=max(0.0, quiet),
         quiet_known=now.quiet is not None or bool(moments),
         rate=max(_find_rate(slots, run, now.at), _find_rate_between_looks(looks)),
-        pause=_find_pause([at for at in run or slots if now.at - at <= LONG_WINDOW]),
+        gap=gap,
+        pause=min(1.5, 3 * gap),
         began=now.at - run[0] if run else None,
         history=history,
         burst=sum(now.at - at <= BURST_WINDOW for at in slots) >= BURST,
@@ -179,8 +188,6 @@ def _is_paced(moments: Sequence[float], now: float) -> bool:
     return len(gaps) == 2 and all(PACE[0] <= gap <= PACE[1] for gap in gaps) and now - end < PACE[1] * max(gaps)
 
 
-def _find_pause(slots: Sequence[float]) -> float:
-    """Three times the pause that nine of ten updates keep, within reason."""
+def _find_gap(slots: Sequence[float]) -> float:
     gaps = sorted(later - earlier for earlier, later in pairwise(slots))
-    usual = gaps[int(len(gaps) * 0.9)] if gaps else SLOT
-    return min(1.5, 3 * usual)
+    return gaps[int(len(gaps) * 0.9)] if gaps else SLOT

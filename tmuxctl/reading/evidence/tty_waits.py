@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from enum import Enum
 
-from tmuxctl.evidence import FULL, NONE, Kernel, Program, Thread, Tty
+from tmuxctl.evidence import FULL, NONE, PS, Kernel, Program, Thread, Tty
 from tmuxctl.reading.evidence import programs
 from tmuxctl.value import Value
 
@@ -87,6 +87,16 @@ class Foreground(Value):
     def waits(self) -> bool:
         """A thread waits for the terminal's input."""
         return self.wait in (READING, POLLING)
+
+    @property
+    def by_ps(self) -> bool:
+        """Only `ps` tells of it."""
+        return self.programs[0].level == PS
+
+    @property
+    def listed(self) -> bool:
+        """No more is told of it than a list of processes shows: by ps, or of another user's programs."""
+        return self.programs[0].level in (PS, NONE)
 
     @property
     def name(self) -> str:
@@ -215,6 +225,9 @@ def _make_only_thread(program: Program) -> Thread:
 
 def _classify_thread(program: Program, thread: Thread, tty: Tty | None) -> TtyWait:
     """How one thread waits for the terminal; NOT_WAITING where it waits for something else."""
+    if program.level == PS:
+        # its state alone, a moment ago: what waits for keys runs for a moment as well
+        return UNREADABLE
     if thread.state in ("R", "D") or thread.call == "running":
         return RUNNING
     if thread.state not in ("S", "I") or program.holds is False:
@@ -299,7 +312,8 @@ def _passes_input_on(
     listens = any(waiter.program.pid not in inner_pids for found in foregrounds for waiter in found.waiters)
     if listens or all(found.certain for found in foregrounds):
         return listens
-    return _is_raw(outer) or any(found.wait is UNREADABLE for found in foregrounds)
+    # by ps, every program is unreadable
+    return _is_raw(outer) or any(found.wait is UNREADABLE and not found.by_ps for found in foregrounds)
 
 
 def _may_relay(outer: Kernel, inner: Kernel, *, alternate: bool, own: Sequence[str]) -> bool:

@@ -122,7 +122,8 @@ def _explain_kernel(situation: Situation) -> Argument:
         NOT_WAITING: State.BUSY,
         STOPPED: State.BUSY,
     }
-    shown = words.get(foreground.wait, f"{names} cannot be inspected") + level
+    untold = f"{names} in the foreground" if foreground.by_ps else f"{names} cannot be inspected"
+    shown = words.get(foreground.wait, untold) + level
     return Argument(EvidenceKind.KERNEL, shown, 0.0, states.get(foreground.wait))
 
 

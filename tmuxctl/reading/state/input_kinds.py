@@ -12,7 +12,6 @@ from tmuxctl.reading.questions import questions
 from tmuxctl.reading.questions.questions import InputMode
 from tmuxctl.reading.state.situation import Situation, Verdict, asking, idle
 from tmuxctl.reading.text import patterns
-from tmuxctl.reading.text.lazy_pattern import Pattern
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Detail, EvidenceKind, InputKind
 
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
 
 EDITOR_ROWS = 3
 """Rows at the bottom in which editors ask."""
-
-SHELL_END = Pattern(r"[$#%❯➜λ]$")
 
 
 def judge_waiting(situation: Situation, confidence: Confidence) -> Verdict:
@@ -208,7 +205,7 @@ def _find_shell_kind(situation: Situation, name: str) -> tuple[InputKind, Detail
         # bash edits its command line in pselect: what it blocks for is `read`
         line = reads_here and programs.base_name(name) in ("bash", "rbash") and not prompt
     else:
-        line = not SHELL_END.search(situation.text.bare) and not is_continued(situation)
+        line = not patterns.SHELL_PROMPT.search(situation.text.bare) and not is_continued(situation)
         line = line or (programs.edits_lines(name) and not patterns.is_likely_prompt(situation.text.left))
     if line:
         return InputKind.LINE, None
@@ -229,7 +226,7 @@ def _find_kind_by_text(situation: Situation, name: str) -> tuple[InputKind, Deta
         return InputKind.LINE, None
     if patterns.REPL.search(prompt) or (name and patterns.ENDS.search(prompt)):
         return InputKind.PROMPT, Detail.REPL
-    if SHELL_END.search(prompt) or (not name and patterns.ENDS.search(prompt)):
+    if patterns.SHELL_PROMPT.search(prompt) or (not name and patterns.ENDS.search(prompt)):
         return InputKind.PROMPT, Detail.SHELL
     return InputKind.LINE, None
 

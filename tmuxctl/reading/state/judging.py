@@ -125,10 +125,12 @@ def _judge_shell_mark(situation: Situation) -> Verdict | None:
         return (
             _judge_marked_prompt(situation, "no evidence from the kernel") if situation.kernel_lost is False else None
         )
-    waits = foreground.wait in (READING, POLLING) and (
+    if foreground.wait is UNREADABLE and not foreground.by_ps:
+        return _judge_marked_prompt(situation, situation.wait_description)
+    waits = foreground.wait in (READING, POLLING, UNREADABLE) and (
         programs.is_shell(foreground.name) or foreground.remote_wrapper is not None
     )
-    if not waits and foreground.wait is not UNREADABLE:
+    if not waits:
         return None
     return _judge_marked_prompt(situation, situation.wait_description)
 
@@ -197,6 +199,7 @@ RULES: tuple[tuple[EvidenceKind, Callable[[Situation], Verdict | None]], ...] = 
     (EvidenceKind.KERNEL, waiting_rules.judge_not_waiting),
     (EvidenceKind.BUSY_MARK, screen_rules.judge_busy_by_sign),
     (EvidenceKind.KERNEL, waiting_rules.judge_reading),
+    (EvidenceKind.PROMPT, waiting_rules.judge_by_ps),
     (EvidenceKind.PROMPT, waiting_rules.judge_unreadable),
     (EvidenceKind.PROMPT, waiting_rules.judge_remote_wrapper),
     (EvidenceKind.KERNEL, waiting_rules.judge_shell_polling),

@@ -151,7 +151,7 @@ class Situation(Value):
         if foreground.wait is POLLING:
             only = " only" if foreground.alone else ""
             return f"waits{only} for the terminal ({foreground.call.partition('.')[0]})"
-        return "its process cannot be inspected"
+        return f"{foreground.name} sleeps" if foreground.by_ps else "its process cannot be inspected"
 
     @property
     def waiter_quiet(self) -> float:
@@ -223,7 +223,9 @@ def build_situation(evidence: Evidence, profile: Profile | None) -> Situation:
 
 def _prompts(profile: Profile, foreground: Foreground | None) -> bool:
     """Whether a prompt of the profile would be one of the program that waits: a shell's are not of what it runs."""
-    if foreground is None or not foreground.waits or foreground.remote_wrapper or programs.is_shell(foreground.name):
+    if foreground is None or foreground.remote_wrapper or programs.is_shell(foreground.name):
+        return True
+    if not (foreground.waits or foreground.by_ps):
         return True
     return not any(programs.is_shell(name) for name in profile.foreground)
 

@@ -11,7 +11,7 @@ from tmuxctl.model import Confidence
 from tmuxctl.reading.evidence import programs, tty_waits
 from tmuxctl.reading.evidence.activity import ANIMATED, SETTLED, WINDOW, count_updates_while
 from tmuxctl.reading.evidence.tty_waits import NOT_WAITING, POLLING, READING, RUNNING, UNREADABLE, Foreground, TtyWait
-from tmuxctl.reading.state import event_loops, input_kinds
+from tmuxctl.reading.state import event_loops, input_kinds, ps_signs
 from tmuxctl.reading.state.screen_rules import find_busy_match, is_turn_over
 from tmuxctl.reading.state.situation import Situation, Verdict, idle, unknown
 from tmuxctl.reading.text import patterns
@@ -33,6 +33,7 @@ RAW_QUIET = 0.5
 ONE_LOOK_QUIET = 0.5
 CARRIED_QUIET = 0.4
 UNREADABLE_QUIET = 0.5
+PS_QUIET = 0.2
 TEXT_QUIET = 0.5
 SCREEN_QUIET = 1.0
 
@@ -185,6 +186,24 @@ def _looks_like_prompt(situation: Situation) -> bool:
     )
 
 
+def judge_by_ps(situation: Situation) -> Verdict | None:
+    """Processes of which only `ps` tells: who is in the foreground, what it started, and whether it uses the processor."""
+    foreground = situation.foreground
+    if foreground is None or foreground.wait is not UNREADABLE or not foreground.by_ps:
+        return None
+    if name := ps_signs.find_working(situation, foreground):
+        return situation.busy(f"{name} uses the processor", Detail.COMPUTING, confidence=LIKELY)
+    if foreground.hides_input and situation.text.bare:
+        return input_kinds.judge_waiting(situation, LIKELY)
+    if name := ps_signs.find_begun(situation, foreground):
+        return situation.busy(f"{name} began after the last output and goes on", confidence=LIKELY)
+    prompt = event_loops.shows_prompt_or_question(situation) or patterns.has_text_behind_prompt(situation.text.left)
+    quiet_needed = PS_QUIET if prompt else max(RAW_QUIET, situation.activity.overdue)
+    if situation.raw and ps_signs.is_lone_shell(foreground) and situation.quiet >= quiet_needed:
+        return input_kinds.judge_waiting(situation, LIKELY)
+    return _judge_by_text(situation, PS_QUIET, situation.wait_description)
+
+
 def judge_unreadable(situation: Situation) -> Verdict | None:
     """Processes of which the kernel tells this user nothing but their time on the processor (setuid, another user's)."""
     foreground = situation.foreground
@@ -194,6 +213,8 @@ def judge_unreadable(situation: Situation) -> Verdict | None:
         return input_kinds.judge_waiting(situation, LIKELY)
     if situation.processor_share() > MOVES:
         return situation.busy(f"{foreground.name} uses the processor", Detail.COMPUTING, confidence=LIKELY)
+    if name := ps_signs.find_begun(situation, foreground):
+        return situation.busy(f"{name} began after the last output and goes on", confidence=LIKELY)
     return _judge_by_text(situation, UNREADABLE_QUIET, f"{foreground.name} cannot be inspected")
 
 
@@ -439,6 +460,7 @@ def _judge_by_text(situation: Situation, quiet_needed: float, how: str) -> Verdi
     shown = f"{how}, quiet for {situation.quiet:.1f} s"
     return (
         _judge_by_pace(situation, quiet_needed, how)
+        or _judge_by_lines(situation, how)
         or _judge_recent_output(situation, quiet_needed, how)
         or _judge_by_prompt_or_question(situation, shown)
         or _judge_by_text_without_rule(situation, shown, how)
@@ -451,12 +473,21 @@ def _judge_by_pace(situation: Situation, quiet_needed: float, how: str) -> Verdi
         return _busy_by_pace(situation)
     sign, shown = _find_screen_sign(situation), f"{how}, {_describe_pace(situation)}"
     if sign and situation.activity.history >= WINDOW:
-        return idle(situation, sign, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
+        return _judge_screen(situation, sign, shown)
     if not _is_redrawn(situation) or input_kinds.draws_input(situation):
         return None
     if situation.quiet >= quiet_needed and (question := input_kinds.find_question_by_text(situation)):
         return input_kinds.judge_question(question, f"{how}, quiet for {situation.quiet:.1f} s", GUESS)
-    return idle(situation, InputKind.TUI, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
+    return _judge_screen(situation, InputKind.TUI, shown)
+
+
+def _judge_screen(situation: Situation, kind: InputKind, shown: str) -> Verdict | None:
+    """A whole screen as programs draw it that take keys: they may work, too, where their processes are not known."""
+    if situation.foreground is None:
+        return unknown(f"{shown} on a whole screen")
+    if not _takes_keys(situation):
+        return None
+    return idle(situation, kind, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
 
 
 def _find_screen_sign(situation: Situation) -> InputKind | None:
@@ -465,13 +496,66 @@ def _find_screen_sign(situation: Situation) -> InputKind | None:
     return patterns.find_full_screen_sign(situation.text) if screen else None
 
 
+def _takes_keys(situation: Situation) -> bool:
+    """Whether a program that draws a whole screen may be taken to wait for keys: its processes are known, and by ps it runs
+    none that it may be waiting for."""
+    foreground = situation.foreground
+    if foreground is None or not foreground.listed:
+        return foreground is not None
+    return bool(situation.raw) and not _says_what_it_does(situation) and not ps_signs.list_helpers(foreground)
+
+
+def _says_what_it_does(situation: Situation) -> bool:
+    """`Working`, `Computing the answer:` stand left of the cursor."""
+    return bool(patterns.DOING.search(situation.text.bare))
+
+
+def _judge_by_lines(situation: Situation, how: str) -> Verdict | None:
+    """The terminal takes whole lines: no program on it reads single keys, though it drew a screen or asked for one before."""
+    foreground = situation.foreground
+    if situation.raw is not False or not (foreground is None or foreground.listed):
+        return None
+    if situation.look.alternate and not situation.hides_input:
+        return situation.busy(f"{how}, a whole screen without keys", confidence=LIKELY)
+    pause = foreground is None and situation.quiet >= SETTLE_UNKNOWN and patterns.is_pause(situation.text.left)
+    return unknown(f"{how}, takes no single key") if pause else None
+
+
 def _judge_recent_output(situation: Situation, quiet_needed: float, how: str) -> Verdict | None:
     quiet = situation.quiet
     if not situation.quiet_known and quiet < SETTLE_UNKNOWN:
         return situation.busy(f"{how}, its last output is of unknown age")
-    if quiet < max(quiet_needed, situation.settle):
+    if quiet < _find_quiet_without_prompt(situation) or (
+        quiet < max(quiet_needed, situation.settle) and not event_loops.is_prompt_redrawn(situation)
+    ):
         return situation.busy(f"{how}, printed {quiet:.1f} s ago", Detail.PRINTING, by=EvidenceKind.ACTIVITY)
     return None
+
+
+def _find_quiet_without_prompt(situation: Situation) -> float:
+    """Seconds of quiet after which text that may be a prompt, by itself, is more likely one than not: where the processes
+    are not known, or `ps` shows them.
+
+    A program that takes whole lines may have left what looks like a question, and work: one that was answered beforehand
+    (`yes | program`). Nor is a shell's prompt one of the program that the shell runs.
+    """
+    foreground, left = situation.foreground, situation.text.left
+    started = situation.evidence.program
+    # a shell that edits its lines takes keys at its prompt
+    known = situation.at_prompt and not (situation.raw is False and programs.edits_lines(started))
+    if known or ps_signs.is_lone_shell(foreground) or (foreground is not None and not foreground.listed):
+        return 0.0
+    in_shell = programs.is_shell(started) and not situation.full_screen
+    if foreground is not None and in_shell and ps_signs.lacks_shell(foreground) and patterns.is_shell_prompt(left):
+        return SETTLE_UNKNOWN
+    if situation.raw is not False or (foreground is not None and not foreground.by_ps):
+        return 0.0
+    if foreground is None or patterns.wants_yes_or_no(left):
+        return SETTLE_UNKNOWN
+    # a terminal that a program reads for itself, and passes nothing on to: what it shows is of that
+    if situation.look.kernel and situation.look.kernel.inner:
+        return SETTLE_UNKNOWN
+    return situation.activity.overdue
 
 
 def _judge_by_prompt_or_question(situation: Situation, shown: str) -> Verdict | None:
@@ -489,11 +573,26 @@ def _judge_by_text_without_rule(situation: Situation, shown: str, how: str) -> V
     quiet, left, sign = situation.quiet, situation.text.left, _find_screen_sign(situation)
     if patterns.is_likely_prompt(left) or patterns.is_likely_command_line(left) or patterns.is_likely_question(left):
         return input_kinds.judge_idle(situation, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
-    if sign and quiet >= (SCREEN_QUIET if sign == "tui" else 0.0):
+    if _is_field_or_screen(situation):
+        return input_kinds.judge_waiting(situation, GUESS)
+    if sign and quiet >= (SCREEN_QUIET if sign == "tui" else 0.0) and _takes_keys(situation):
         return idle(situation, sign, None, shown, by=EvidenceKind.PROMPT, confidence=GUESS)
     if quiet >= SETTLE_UNKNOWN and _may_be_waiting(situation):
         return unknown(f"{how}, quiet for {quiet:.0f} s after text that is not a prompt")
     return situation.busy(f"{how}, no prompt left of the cursor")
+
+
+def _is_field_or_screen(situation: Situation) -> bool:
+    """By ps: a program that takes keys, or a shell without a command, stands behind a label, or on a screen that rests."""
+    foreground = situation.foreground
+    if foreground is None or not foreground.by_ps or foreground.remote_wrapper or _says_what_it_does(situation):
+        return False
+    if situation.full_screen or programs.is_editor(foreground.name):
+        return situation.quiet >= max(TEXT_QUIET, situation.activity.overdue) and _takes_keys(situation)
+    left = situation.text.bare
+    label = left.endswith((":", "?")) or patterns.is_library_question(left) or patterns.asks_for(left)
+    takes = bool(situation.raw) or ps_signs.is_lone_shell(foreground)
+    return label and takes and situation.quiet >= max(LABEL_QUIET, situation.activity.overdue)
 
 
 def _judge_missing_input(situation: Situation, how: str) -> Verdict:
@@ -512,5 +611,8 @@ def _is_redrawn(situation: Situation) -> bool:
 def _may_be_waiting(situation: Situation) -> bool:
     """The screen could be one that waits: text left of the cursor, or a whole screen around it. A cursor at the beginning
     of a line below all other text (but a status line) is what a command that runs leaves."""
-    around = not situation.look.visible or any(row.strip() for row in situation.text.below()[:-1])
+    foreground = situation.foreground
+    local = foreground is None or (foreground.listed and foreground.remote_wrapper is None)
+    screen = not situation.look.visible or (situation.look.alternate and local)
+    around = screen or any(row.strip() for row in situation.text.below()[:-1])
     return around or bool(situation.text.bare)

@@ -259,6 +259,7 @@ CONTINUED = Pattern(
 """The second prompts that tell themselves from every first one."""
 
 SECOND = Pattern(r"^>(?:\s|$)")
+SHELL_PROMPT = Pattern(r"[$#%❯➜λ]$")
 SHELL_ROW = Pattern(r"^.{0,80}?[$#%❯➜λ]\s+\S")
 
 REPL = Pattern(
@@ -288,6 +289,11 @@ def is_likely_prompt(left: str) -> bool:
     )
 
 
+def is_shell_prompt(left: str) -> bool:
+    """The text is a prompt as shells write them, with or without a command behind it."""
+    return bool(SHELL_PROMPT.search(extract_prompt(left) or ""))
+
+
 def is_likely_command_line(left: str) -> bool:
     """The same for a prompt with something typed behind it."""
     prompt = extract_prompt(left)
@@ -303,6 +309,12 @@ def asks_for_name(left: str) -> bool:
 def names_answers(left: str) -> bool:
     """The text names the answers it takes, as only a text that asks does."""
     return any(pattern.search(left.strip()) for pattern in (CONFIRM, LETTERS, SLASHED, SPELLED))
+
+
+def wants_yes_or_no(left: str) -> bool:
+    """The text asks whether to go on, with or without the answers that it takes."""
+    bare = left.strip()
+    return names_answers(bare) or bool(SURELY.search(bare))
 
 
 def is_library_question(left: str) -> bool:
