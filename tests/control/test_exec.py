@@ -132,43 +132,6 @@ def test_nothing_is_typed_behind_a_command_that_is_still_on_its_way(control: Con
     assert until(lambda: commands.has_read_input(machine, pane, journal, typed))
     assert control.wait("t", prompt=True).matched
     control.send("t", b"sleep 30")
-    assert control.wait("t", settle=0.3).matched
-    before = control.screen("t").text
-    with pytest.raises(Conflict) as refused:
-        control.exec("t", ("echo hello",))
-    assert refused.value.reason == "busy"
-    assert "sleep" in refused.value.message
-    assert control.screen("t").text == before
-    control.keys("t", ("C-c",))
-    # the key is typed, and the program ends a moment later
-    assert control.wait("t", prompt=True).matched
-    assert control.exec("t", ("echo hello",)).output == "hello\n"
-
-
-@pytest.mark.on("resident")
-def test_nothing_is_typed_behind_a_command_that_is_still_on_its_way(control: Control, until) -> None:
-    control.new("t", SHELL)
-    control.exec("t", ("true",))
-    control.send("t", b"true")
-    assert control.wait("t", prompt=True).matched
-    machine = control.machine
-    pane, remembered = finding.find_with_input(machine, "t")
-    journal, last_input = finding.open_journal(machine, pane), LastInput.parse(remembered)
-    assert last_input
-    assert commands.has_read_input(machine, pane, journal, last_input)
-    # a shell that gets no processor, as on a loaded machine: what was typed stays unread, however long that takes
-    os.kill(pane.pid, signal.SIGSTOP)
-    control.keys("t", ("Enter",))
-    try:
-        until(lambda: (tty := machine.transport.tty(pane.tty)) and tty.unread)
-        pane, remembered = finding.find_with_input(machine, "t")
-        typed = LastInput.parse(remembered)
-        assert typed
-        assert not commands.has_read_input(machine, pane, journal, changed(typed, at=typed.at - 60.0))
-    finally:
-        os.kill(pane.pid, signal.SIGCONT)
-    assert until(lambda: commands.has_read_input(machine, pane, journal, typed))
-    control.send("t", b"sleep 30")
     with pytest.raises(Conflict) as refused:
         control.exec("t", ("true",))
     assert refused.value.reason == "busy"

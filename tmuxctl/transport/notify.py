@@ -21,7 +21,6 @@ from functools import partial
 
 from tmuxctl.state_files import is_running
 from tmuxctl.timing import TIMING
-from tmuxctl.transport import procfs
 from tmuxctl.transport.base import ThreadId, Watch
 
 if sys.platform == "linux":
@@ -42,6 +41,8 @@ if sys.platform == "linux":
         def __init__(self) -> None:
             from ctypes import CDLL, c_char_p, c_int, c_uint32, get_errno
 
+            from tmuxctl.transport.procfs import read_runs
+
             library = CDLL(None, use_errno=True)
             self.pid = os.getpid()
             self.lock = threading.Lock()
@@ -57,7 +58,7 @@ if sys.platform == "linux":
             """How often the threads of its program had run before the last observation, by watch."""
             self._resting_watches: set[FolderWatch] = set()
             """Those that wait for a run of such a thread."""
-            self._checked_at = time.monotonic()
+            self._read_runs, self._checked_at = read_runs, time.monotonic()
             self._controlling = -1
             """The kernel's watch of /dev/tty, by which a program may read its terminal, whichever that is."""
             self._errno = get_errno
@@ -262,7 +263,7 @@ if sys.platform == "linux":
             often they had run before the last observation, so that another one has to come first."""
             known = self._runs.get(watch)
             if known is None or known[0] != threads:
-                self._runs[watch] = threads, procfs.read_runs(threads)
+                self._runs[watch] = threads, self._read_runs(threads)
                 return False
             if not self._resting_watches and self.leader is not None:
                 # it sleeps for longer than until the next check
@@ -279,7 +280,7 @@ if sys.platform == "linux":
             self._checked_at = time.monotonic()
             for watch in self._resting_watches:
                 threads, before = self._runs[watch]
-                if before is None or procfs.read_runs(threads) != before:
+                if before is None or self._read_runs(threads) != before:
                     self._mark_changed(watch)
 
         def sleep(self, seconds: float) -> None:
