@@ -29,6 +29,9 @@ class ObservationTiming(Value):
     resting_seconds: float = 60.0
     """The longest pause between two looks of who follows a program that waits, and is woken when a thread of it runs."""
     threads_seconds: float = 1.0  # how often it is checked whether one has run, where nothing else tells
+    timer_seconds: float = (
+        15.0  # how often it is looked at, at least, if its threads run by a timer and nothing changes
+    )
     flood_pause_seconds: float = 0.1  # the pause between two looks at a program that prints without end
     input_pause_seconds: float = 0.01
     """The pause before the second look after an input; doubled by each look, until the program has read it."""

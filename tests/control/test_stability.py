@@ -155,7 +155,7 @@ def test_looks_follow_an_input_at_growing_intervals_until_it_was_read(control: C
         time.now = one.at
         tracker.observe()
         pauses.append(tracker.seconds_until_due())
-    assert pauses[:3] == pytest.approx([0.02, 0.04, 0.08])
+    assert pauses[1:4] == pytest.approx([0.04, 0.08, 0.16])
     assert pauses[-1] == pytest.approx(1.0)
 
 
@@ -164,11 +164,14 @@ class Heard(Watch):
 
     def __init__(self, times: int, *, tells_of_runs: bool = False) -> None:
         self.times, self.waits, self.tells_of_runs = times, 0, tells_of_runs
-        self.longest, self.heeded = 0.0, 0
+        self.longest, self.heeded, self.timer_seconds = 0.0, 0, 0.0
 
-    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
+    def wait(
+        self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = (), timer_seconds: float = 0.0
+    ) -> bool:
         self.waits += 1
         self.heeded += output
+        self.timer_seconds = timer_seconds
         self.longest = max(self.longest, timeout)
         self.times -= 1
         return self.times >= 0
@@ -203,11 +206,29 @@ def test_a_program_that_waits_for_its_terminal_is_looked_at_ever_more_seldom_whe
         tracker.observe()
         told, untold = Heard(0, tells_of_runs=True), Heard(0)
         assert not tracker.rest(untold, 1.0)
+        # how often its threads had run is counted before another look comes
+        assert not tracker.rest(told, 1.0)
+        assert told.longest < 0.1
         assert not tracker.rest(told, 1.0)
         assert untold.longest <= 1.0
         longest.append(told.longest)
     assert max(longest[:2]) < 0.1
-    assert longest[2:] == pytest.approx([14.0 - 9.999, tracker.timing.resting_seconds])
+    assert longest[2:] == pytest.approx([tracker.timing.resting_seconds] * 2)
+
+
+def test_a_program_whose_threads_run_by_a_timer_is_looked_at_ever_more_seldom(control: Control) -> None:
+    control.new("s", SHELL)
+    time = Time(10.0)
+    tracker = make_tracker(control, Script(control, [at_prompt(at) for at in (10.0, 10.03, 14.0)]), time)
+    for at in (10.0, 10.03, 14.0):
+        time.now = at
+        tracker.observe()
+        tracker.rest(Heard(0), 1.0)
+    watch, passed = Heard(0, tells_of_runs=True), []
+    for _ in range(7):
+        tracker.rest(watch, 1.0)
+        passed.append(watch.timer_seconds)
+    assert passed == pytest.approx([0.0, 0.0, 1.0, 2.0, 4.0, 8.0, tracker.timing.timer_seconds])
 
 
 def test_a_program_that_prints_on_and_on_is_looked_at_ever_more_seldom_and_once_it_falls_silent(
@@ -266,7 +287,8 @@ def test_who_follows_many_looks_half_as_often_at_work(control: Control) -> None:
         tracker.observe()
         time.slept.clear()
         watch = Heard(10**6) if one.at < 30 else Heard(0, tells_of_runs=True)
-        tracker.rest(watch, 5.0, rarity=2.0)
+        for _ in range(1 if one.at < 30 else 3):
+            tracker.rest(watch, 5.0, rarity=2.0)
         passed.append(sum(time.slept) if one.at < 30 else watch.longest)
     timing = tracker.timing
     assert passed[4] == pytest.approx(2 * timing.working_seconds)

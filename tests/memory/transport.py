@@ -305,7 +305,9 @@ class MemoryWatch:
         self._machine = machine
         self._seen = machine.changes
 
-    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
+    def wait(
+        self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = (), timer_seconds: float = 0.0
+    ) -> bool:
         changed = self._machine.sleep(timeout, self._seen)
         self._seen = self._machine.changes
         return changed

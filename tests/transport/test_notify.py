@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -376,20 +377,51 @@ def test_what_a_program_reads_from_dev_tty_wakes_who_rests_on_its_threads(tmp_pa
         watched = notify.watch([str(tmp_path)], terminal=_name(pid))
         others = notify.watch([str(tmp_path)], terminal=_name(pid))
         threads, own = ((pid, pid),), ((os.getpid(), threading.get_native_id()),)
-        # how often they had run is known from then on; the second rest is woken by a run since
-        assert not watched.wait(30, threads=threads)
+        # how often they had run is counted at first
+        assert not watched.wait(3600, threads=threads)
         assert not watched.wait(0.05, threads=threads)
         os.write(master, b"secret\n")
-        assert watched.wait(30, threads=threads)
-        # what runs without any read is noticed too
-        assert not others.wait(30, threads=own)
-        assert others.wait(30, threads=own)
+        assert watched.wait(3600, threads=threads, timer_seconds=3600)
+        # what runs without any read ends a rest too, as does what cannot be counted
+        gone = ((pid, pid), (1, 0))
+        for rested in (own, own, gone, gone):
+            others.wait(3600, threads=rested)
         watched.close()
         others.close()
     finally:
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(master)
+
+
+@linux
+def test_a_watch_that_ends_while_another_counts_runs_is_in_nobodys_way(tmp_path):
+    own = ((os.getpid(), threading.get_native_id()),)
+    terminals = [os.openpty() for _ in range(2)]
+    ended, other = (notify.watch([str(tmp_path)], terminal=os.ttyname(slave)) for _, slave in terminals)
+    ended.wait(3600, threads=own)
+    with ThreadPoolExecutor(1) as pool:
+        resting = pool.submit(ended.wait, 3600, threads=own, timer_seconds=3600)
+        other.wait(3600, threads=own)
+        ended.close()
+        # the check of all that rest comes now
+        other.wait(3600, threads=own)
+        assert resting.result(60)
+    other.close()
+    for pair in terminals:
+        for handle in pair:
+            os.close(handle)
+
+
+@linux
+def test_an_overflow_of_events_wakes_where_no_terminal_is_watched(tmp_path):
+    """inotify(7): its descriptor is -1."""
+    watched = watch("kernel", [tmp_path])
+    hub = notify._share_hub()
+    with hub.lock:
+        hub._take_events(notify.EVENT.pack(-1, 0x4000, 0, 0))
+    assert watched.wait(0)
+    watched.close()
 
 
 def _name(pid: int) -> str:

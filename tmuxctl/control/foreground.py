@@ -66,7 +66,8 @@ class KnownProfiles:
         from tmuxctl.control.secret_values import without_secrets
 
         if isinstance(text := self._remembered.get(about), str):
-            return from_json(text)
+            with suppress(TmuxctlError):
+                return from_json(text)
         profile = load()
         text = to_json(without_secrets(profile)).decode()
         if len(self._remembered) < REMEMBERED and from_json(text) == profile:
@@ -77,7 +78,7 @@ class KnownProfiles:
         return profile
 
     def _refresh(self) -> None:
-        """Forget everything if a profile's file has changed, and read what other processes have remembered since."""
+        """Forget everything if a profile's file has changed, and at first; then read what other processes have remembered."""
         self._refreshed_at = time.monotonic()
         key = _stamp_profiles()
         if key == self._key:

@@ -253,6 +253,8 @@ def file_stamp(path: str) -> Stamp:
 
 DETECT = rb"(?m)^detect:.*(?:\n(?:[ \t#].*)?)*"
 NAMES = rb"(?:%s)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)"
+UNCLEAR = rb"#|'[^',\n]* [^',\n]*'|\"[^\",\n]* [^\",\n]*\""
+"""A comment, or a name with a blank, among the names."""
 STARTED, FOREGROUND = b"argv0|script", b"foreground"
 """The keys of `detect` that name programs: as a command starts them, and as the kernel names them in the foreground."""
 
@@ -262,8 +264,8 @@ def load_foreground(program: str, *, keys: Keys | None = None) -> Profile | None
     `*`; None if there is none. A file that cannot be read is left out; only those whose text may name the program are parsed."""
     fitting: list[tuple[bool, int, Profile]] = []
     for extension in extensions.list_profiles():
-        if _may_fit(extension, program, FOREGROUND):
-            with suppress(TmuxctlError):
+        with suppress(TmuxctlError):
+            if _may_fit(extension, program, FOREGROUND):
                 profile = load_found(extension, keys=keys)
                 # the kernel tells the interpreter's name, not which script it runs
                 if not profile.script and is_named(program, profile.foreground):
@@ -285,6 +287,8 @@ def _scan_patterns(extension: Extension, named_by: bytes) -> tuple[str, ...] | N
     data = _read_content(extension)
     section = re.search(DETECT, data)
     listed = re.findall(NAMES % named_by, section[0]) if section else None
+    if named_by == FOREGROUND and section and named_by in section[0] and re.search(UNCLEAR, section[0]):
+        return None
     if listed:
         return tuple(re.findall(r"[\w.+@*?-]+", b" ".join(listed).decode(errors="replace")))
     if named_by == FOREGROUND:

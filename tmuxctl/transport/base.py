@@ -186,10 +186,13 @@ class Watch(Protocol):
     tells_of_runs: bool
     """Whether it wakes too when the program reads its terminal, or when one of the threads that `wait` is given has run."""
 
-    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
+    def wait(
+        self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = (), timer_seconds: float = 0.0
+    ) -> bool:
         """Sleep at most `timeout` seconds; True if something may have changed (false alarms are allowed). Without `output` what
         is added to a file need not wake it: who looks for that at its own times spares the process all those wake-ups. A run of one
-        of the `threads` may be noticed a second later."""
+        of the `threads` since the call before ends it early, with False, and is noticed within a second, but not in the first
+        `timer_seconds`; the first call with these threads only counts their runs."""
 
     def close(self) -> None:
         """Give the wake-up back. May be called twice."""

@@ -9,6 +9,7 @@ files' sizes again and again.
 from __future__ import annotations
 
 import errno
+import math
 import os
 import select
 import struct
@@ -56,10 +57,10 @@ if sys.platform == "linux":
             self._processes: dict[int, FolderWatch] = {}
             self._runs: dict[FolderWatch, tuple[Sequence[ThreadId], list[bytes] | None]] = {}
             """How often the threads of its program had run before the last observation, by watch."""
-            self._resting_watches: set[FolderWatch] = set()
-            """Those that wait for a run of such a thread."""
+            self._resting_watches: dict[FolderWatch, float] = {}
+            """Those that wait for a run of such a thread, and from when on it counts."""
             self._read_runs, self._checked_at = read_runs, time.monotonic()
-            self._controlling = -1
+            self._controlling = -2
             """The kernel's watch of /dev/tty, by which a program may read its terminal, whichever that is."""
             self._errno = get_errno
             self._add = library.inotify_add_watch
@@ -91,8 +92,8 @@ if sys.platform == "linux":
                     if terminal and (descriptor := self._add(self._inotify, os.fsencode(terminal), ACCESS)) >= 0:
                         rested.append(self._attach(watch, descriptor))
                         watch.tells_of_runs = True
-                        if self._controlling < 0:
-                            self._controlling = self._add(self._inotify, b"/dev/tty", ACCESS)
+                        if self._controlling < 0 and (tty := self._add(self._inotify, b"/dev/tty", ACCESS)) >= 0:
+                            self._controlling = tty
                     if any(rested):
                         # what happened while nobody waited is no news
                         self._read_events()
@@ -189,6 +190,10 @@ if sys.platform == "linux":
 
         def _mark_changed(self, watch: FolderWatch) -> None:
             watch.changed = True
+            self._wake(watch)
+
+        def _wake(self, watch: FolderWatch) -> None:
+            """End the sleep of the thread that waits on this watch; with the lock held."""
             if watch is self.leader:  # it sleeps, and its epoll has lost an event that another thread read first
                 os.eventfd_write(self._bell, 1)
             elif watch in self.followers:
@@ -212,7 +217,7 @@ if sys.platform == "linux":
             """Stop waiting, whatever the reason; one of the followers is woken to lead where there is no leader."""
             with self.lock:
                 self.stop_sleeping(watch)
-                self._resting_watches.discard(watch)
+                self._resting_watches.pop(watch, None)
                 if self.leader is None and self.followers:
                     next(iter(self.followers)).ring()
 
@@ -242,7 +247,7 @@ if sys.platform == "linux":
                 descriptor, mask, _, length = EVENT.unpack_from(events, position)
                 position += EVENT.size + length
                 if descriptor == self._controlling:
-                    self.check_runs()
+                    self.check_runs(after_read=True)
                     continue
                 # an overflow (-1) may have been about any of them
                 watched = self._folders.values() if descriptor < 0 else [self._folders.get(descriptor, set())]
@@ -258,30 +263,38 @@ if sys.platform == "linux":
                     self._drop(descriptor)
             return position
 
-        def rest(self, watch: FolderWatch, threads: Sequence[ThreadId]) -> bool:
-            """Tell `watch` too when one of these threads has run, from now on; with the lock held. False if it is not known how
-            often they had run before the last observation, so that another one has to come first."""
+        def rest(self, watch: FolderWatch, threads: Sequence[ThreadId], timer_seconds: float) -> float:
+            """Wake `watch` when one of these threads has run, and return for how many seconds it may sleep: not at all if their
+            runs are only counted now; with the lock held."""
             known = self._runs.get(watch)
             if known is None or known[0] != threads:
                 self._runs[watch] = threads, self._read_runs(threads)
-                return False
+                return 0.0
+            if known[1] is None:
+                # they cannot be counted
+                return TIMING.observation.threads_seconds
             if not self._resting_watches and self.leader is not None:
                 # it sleeps for longer than until the next check
                 os.eventfd_write(self._bell, 1)
-            self._resting_watches.add(watch)
-            return True
+            self._resting_watches.setdefault(watch, time.monotonic() + timer_seconds)
+            return math.inf
 
         def forget_runs(self, watch: FolderWatch) -> None:
             """Count the runs of its threads anew before the next rest; with the lock held."""
             self._runs.pop(watch, None)
+            self._resting_watches.pop(watch, None)
 
-        def check_runs(self) -> None:
-            """Tell each watch of whose threads one has run, or ended; with the lock held."""
-            self._checked_at = time.monotonic()
-            for watch in self._resting_watches:
+        def check_runs(self, *, after_read: bool = False) -> None:
+            """Wake each watch of whose threads one has run, or ended; with the lock held. `after_read`: a program has just read its
+            terminal, which is news."""
+            now = time.monotonic()
+            self._checked_at = self._checked_at if after_read else now
+            for watch, counts_from in self._resting_watches.items():
                 threads, before = self._runs[watch]
-                if before is None or self._read_runs(threads) != before:
-                    self._mark_changed(watch)
+                if (after_read or now >= counts_from) and (runs := self._read_runs(threads)) != before:
+                    self._runs[watch] = threads, runs
+                    watch.ran, watch.changed = True, watch.changed or after_read
+                    self._wake(watch)
 
         def sleep(self, seconds: float) -> None:
             """The leader's sleep: until the kernel has something for any watch, or a thread may have run."""
@@ -305,7 +318,7 @@ if sys.platform == "linux":
         """A wake-up the hub rings. What happens between two waits is kept for the next."""
 
         def __init__(self, hub: WatchHub, folders: Sequence[str], pid: int | None, terminal: str = "") -> None:
-            self.changed = self.tells_of_runs = False
+            self.changed = self.ran = self.tells_of_runs = False
             self.heeds_output = True
             self._hub = hub
             self._bell = threading.Lock()
@@ -317,7 +330,9 @@ if sys.platform == "linux":
             if self._bell.locked():
                 self._bell.release()
 
-        def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
+        def wait(
+            self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = (), timer_seconds: float = 0.0
+        ) -> bool:
             deadline = time.monotonic() + timeout
             hub = self._hub
             if hub.pid != os.getpid():  # a forked child: the hub is its parent's
@@ -330,13 +345,16 @@ if sys.platform == "linux":
                         hub.heed(self, output)
                         hub.collect_events()
                         if self.changed:
-                            self.changed = False
+                            self.changed = self.ran = False
                             hub.forget_runs(self)
                             return True
+                        if self.ran:
+                            self.ran = False
+                            return False
+                        if threads:
+                            deadline = min(deadline, time.monotonic() + hub.rest(self, threads, timer_seconds))
                         remaining = min(deadline - time.monotonic(), 3600.0)
                         if remaining <= 0:
-                            return False
-                        if threads and not hub.rest(self, threads):
                             return False
                         is_leader = hub.start_waiting(self)
                     if is_leader:
@@ -385,7 +403,9 @@ class PollingWatch:
         self._last = look()
         self._changed = self._last[0]
 
-    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
+    def wait(
+        self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = (), timer_seconds: float = 0.0
+    ) -> bool:
         if not output:
             return self._sleep(timeout)
         deadline, pause = time.monotonic() + timeout, 0.01

@@ -33,14 +33,15 @@ def read_tty(path: str) -> Tty | None:
         # where nothing else is there to read (n_tty_poll), and only then is what is unread counted whole
         readable = select.poll()
         readable.register(handle, select.POLLIN)
-        readable.poll(0)
+        is_readable = any(events & select.POLLIN for _, events in readable.poll(0))
         modes = termios.tcgetattr(handle)
         flags, letters = modes[3], modes[6]
         rows, columns = termios.tcgetwinsize(handle)
         return Tty(
             bool(flags & termios.ICANON),
             bool(flags & termios.ECHO),
-            _read_count(handle, termios.FIONREAD),
+            # the end of input (Ctrl-D) can be read and has no bytes
+            max(_read_count(handle, termios.FIONREAD), is_readable),
             _read_count(handle, termios.TIOCOUTQ),
             _to_number(letters[termios.VMIN]),
             _to_number(letters[termios.VTIME]) / 10,

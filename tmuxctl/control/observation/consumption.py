@@ -35,27 +35,26 @@ def input_consumed(
     `shell_marks`: a shell stood at a marked prompt, so that its next mark tells. `switches_before` are those of the observation
     before the input.
     """
-    if mark is not None and mark.offset >= last_input.offset:
-        return True
-    printed = journal > last_input.offset
     terminals = list(_list_terminals(kernel, alternate))
-    foreground = assess_foreground(terminals[-1]) if terminals else None
-    if foreground is not None and foreground.remote_wrapper is not None:
-        # it reads whatever is typed, at once: only output comes from behind it
-        return True if printed else None
     counts = [terminal.tty.unread for terminal in terminals if terminal.tty is not None]
     if any(counts):
         return False
+    if mark is not None and mark.offset >= last_input.offset:
+        return True
+    answered = journal > last_input.offset + _count_echo(last_input)
+    foreground = assess_foreground(terminals[-1]) if terminals else None
+    if foreground is not None and foreground.remote_wrapper is not None:
+        # it reads whatever is typed, at once: only output comes from behind it
+        return True if answered else None
     if counts and None not in counts:
         # what was delivered has been read, and a program that has read it runs until it waits again
-        return delivered and not any(map(_relay_runs, terminals))
+        return delivered and not any(map(_relay_runs, terminals[:-1]))
     if shell_marks:
         return None
     moved = switches_before is not None and kernel is not None and count_switches(kernel) != switches_before
-    # a terminal that echoes does so before the program reads; a program that edits its line echoes itself
-    if printed and (moved or last_input.echo != "tty"):
+    if answered or (moved and (journal > last_input.offset or last_input.echo == "none")):
         return True
-    return True if moved and last_input.echo == "none" else None
+    return None
 
 
 def count_switches(kernel: Kernel | None) -> dict[tuple[int, int], int]:
@@ -76,13 +75,19 @@ def _list_terminals(kernel: Kernel | None, alternate: bool) -> Iterator[Kernel]:
 
 
 def _relay_runs(terminal: Kernel) -> bool:
-    """Whether a program that passes input on to an inner terminal has still to do so."""
-    if terminal.inner is None:
-        return False
-    inner = {program.pid for program in terminal.inner.programs}
+    """Whether the program that passes input on to the inner terminal has still to do so."""
+    holder = terminal.inner.holder if terminal.inner is not None else 0
     return any(
         thread.state in ("R", "D")
         for program in terminal.programs
-        if program.pid not in inner
+        if program.pid == holder
         for thread in program.threads
     )
+
+
+def _count_echo(last_input: LastInput) -> int:
+    """Bytes that the terminal itself prints of the input, at most, before the program reads any of it (ECHOCTL of termios(3): a
+    control character as two; and Enter as CR LF). A program that edits its line echoes itself."""
+    if last_input.echo != "tty":
+        return 0
+    return len(last_input.typed) + sum(byte < 32 or byte == 127 for byte in last_input.typed) + 2

@@ -27,7 +27,7 @@ from tmuxctl.terminal.tmux import layout
 from tmuxctl.terminal.tmux.journal import JournalExtent
 from tmuxctl.terminal.tmux.server import Pane
 from tmuxctl.terminal.tmux.timeline import Moment, shorten
-from tmuxctl.transport.base import Probe, Watch, read_object
+from tmuxctl.transport.base import Probe, ThreadId, Watch, read_object
 from tmuxctl.untrusted import to_record
 from tmuxctl.value import Value, changed
 from tmuxctl.vocabulary import Detail, EvidenceKind, MomentKind
@@ -185,6 +185,10 @@ class StabilityTracker:
         self._settle_seconds = self.timing.settle_seconds
         self._working_seconds = self.timing.silent_seconds
         self._glimpsed: tuple[float, Glimpse] | None = None
+        self._is_new = False
+        """The newest look led to another verdict than the one before."""
+        self._threads: tuple[ThreadId, ...] = ()
+        self._rests, self._timer_seconds = False, 0.0
         self._is_input_new = last_input is not None and self._is_fresh(last_input)
         self._journal_end = last_input.offset if last_input and self._is_input_new else -1
 
@@ -198,6 +202,7 @@ class StabilityTracker:
         earlier = self.observer.looks[-1] if self.observer.looks else None
         look = self.observer.observe()
         self._observed_at, self._is_input_new = self.clock.monotonic(), False
+        self._looks_after_input += 1
         if earlier and self.is_stable and self._is_unchanged(earlier, look):
             return True
         goes_on = self._observed_at - self._output_at < self.timing.apart_seconds
@@ -212,19 +217,19 @@ class StabilityTracker:
             silent = quiet if self._journal_end < 0 else 0.0
             self._journal_end, self._output_at = look.journal, self._observed_at - silent
         self._note_movement(earlier, look)
-        self._looks_after_input += 1
         before, self.verdict = self.verdict, self.observer.verdict()
         self.was_busy = self.was_busy or (
             self.verdict.state is State.BUSY and self.verdict.by is EvidenceKind.BUSY_MARK
         )
         self.not_reading = self.not_reading or self._confirmed_not_reading(before)
         self.verdict = self.after_input(self.verdict, look)
+        self._is_new = not is_confirmed(before, self.verdict)
         if self.verdict is TAKING:
             self.is_stable = False
         elif is_certain(self.verdict):
             self.is_stable = True
         else:
-            if not is_confirmed(before, self.verdict):
+            if self._is_new:
                 self._verdict_since = self._observed_at
             # what is in flight between program, tmux and journal takes a moment to arrive, however many looks are taken
             since = self._verdict_since
@@ -296,12 +301,11 @@ class StabilityTracker:
     def seconds_until_due(self) -> float:
         """Seconds until the next look is worth its cost if nothing happens before: few after activity, then ever more."""
         silent = self._observed_at - self._last_activity()
-        changing = self.verdict.state in SETTLED and not self.is_stable
+        changing = not self.is_stable and (self.verdict.state in SETTLED or self._is_new)
         # what surely works will print something as a rule: only a silent end is missed for a moment
         working = self.verdict.state is State.BUSY and self.verdict.confidence is Confidence.SURE and self.is_stable
-        if not self._input_taken and self._looks_after_input:
-            doubled = self.timing.input_pause_seconds * (1 << min(self._looks_after_input, 30))
-            pause = min(doubled, self.timing.rare_input_pause_seconds)
+        if not self._input_taken and self._looks_after_input and not changing:
+            pause = self._pause_after_input()
         elif changing or (silent < self.timing.lively_seconds and not working):
             pause = self.timing.pause_seconds
         else:
@@ -309,6 +313,15 @@ class StabilityTracker:
             pause = min(self.timing.rare_pause_seconds, max(self.timing.pause_seconds, silent / PATIENCE))
         latest = self._input_at if self._is_input_new else self._observed_at
         return max(0.0, latest + pause - self.clock.monotonic())
+
+    def _pause_after_input(self) -> float:
+        """Seconds to the next look after an input that nothing shows to have been read: few at first, then more."""
+        doubled = self.timing.input_pause_seconds * (1 << min(self._looks_after_input, 30))
+        pause = min(doubled, self.timing.rare_input_pause_seconds)
+        if self.last_input is None or not self.observer.looks:
+            return pause
+        guessed: float = self.last_input.at + self.timing.unconfirmed_seconds - self.newest.at
+        return min(pause, guessed) if guessed > 0 else pause
 
     def _last_activity(self) -> float:
         """When the program last printed, or got an input."""
@@ -337,11 +350,20 @@ class StabilityTracker:
             return self._rest_at_work(watch, longest, silent, rarity)
         self._working_seconds = self.timing.silent_seconds
         settled = self.is_stable and self._input_taken and self.verdict.state in SETTLED
-        if watch.tells_of_runs and settled and silent > longest:
-            return watch.wait(
-                min(silent, self.timing.resting_seconds), threads=tuple(count_switches(self.newest.kernel))
-            )
-        return self.sleep(watch, longest)
+        threads = tuple(count_switches(self.newest.kernel)) if settled and self.observer.looks else ()
+        before, self._threads = self._threads, threads
+        if not (watch.tells_of_runs and threads and threads == before and silent > longest):
+            self._rests, self._timer_seconds = False, 0.0
+            return self.sleep(watch, longest)
+        if not self._rests:
+            # how often they had run is counted before the observation that follows
+            self._rests = True
+            return watch.wait(0.0, threads=threads)
+        if watch.wait(self.timing.resting_seconds, threads=threads, timer_seconds=self._timer_seconds):
+            return True
+        # a run that changed nothing may be of a timer, and the next one too
+        self._timer_seconds = min(max(longest, 2 * self._timer_seconds), self.timing.timer_seconds)
+        return False
 
     def _rest_at_work(self, watch: Watch, longest: float, silent: float, rarity: float) -> bool:
         clock, pause, end = self.clock, rarity * self.timing.silent_seconds, self._journal_end

@@ -382,7 +382,9 @@ class _ForeignWatch:
     def __init__(self, watch: Watch, pane: ForeignIO) -> None:
         self._watch, self._pane = watch, pane
 
-    def wait(self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = ()) -> bool:
+    def wait(
+        self, timeout: float, *, output: bool = True, threads: Sequence[ThreadId] = (), timer_seconds: float = 0.0
+    ) -> bool:
         """Sleep for a moment only; something may always have changed."""
         pause = min(
             TIMING.tmux.foreign_rare_pause_seconds,
