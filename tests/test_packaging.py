@@ -166,10 +166,10 @@ def test_the_one_file_carries_every_licence(one_file, dist):
 def test_the_one_file_lacks_only_texts_that_no_program_can_read(dist):
     source = (
         b'"""What it is."""\n\nclass A:\n    """A value."""\n\n    one: int = 1\n    """The first\n    of two."""\n'
-        b'    two = 2\n\n\nB = 3\n"""A third."""\n'
+        b'    two = "# 2"  # two\n    # a comment\n\nB = 3\n"""A third."""\n'
     )
     assert dist.without_field_texts(source) == (
-        b'"""What it is."""\n\nclass A:\n    """A value."""\n\n    one: int = 1\n\n\n    two = 2\n\n\nB = 3\n\n'
+        b'"""What it is."""\n\nclass A:\n    """A value."""\n\n    one: int = 1\n\n\n    two = "# 2"\n\n\nB = 3\n\n'
     )
 
 

@@ -10,6 +10,7 @@ import argparse
 import ast
 import hashlib
 import importlib.metadata
+import io
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tokenize
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -127,8 +129,13 @@ def of_wheel(wheel: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def without_field_texts(source: bytes) -> bytes:
-    """Python source without the texts below its fields, which no running program can read. All else stays on its line."""
+    """Python source without comments and the texts below its fields, which no running program can read. All else stays on its
+    line."""
     lines = source.split(b"\n")
+    for token in tokenize.tokenize(io.BytesIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            row, column = token.start
+            lines[row - 1] = lines[row - 1].decode()[:column].rstrip().encode()
     for node in ast.walk(ast.parse(source)):
         for statement in getattr(node, "body", [])[1:] if isinstance(node, ast.Module | ast.ClassDef) else ():
             if isinstance(statement, ast.Expr) and isinstance(getattr(statement.value, "value", None), str):
