@@ -125,3 +125,22 @@ def test_a_program_that_no_profile_is_for_makes_no_file_be_parsed(monkeypatch: p
     assert profile is not None
     assert profile.name == "python"
     assert set(parsed) <= {"python"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        "[cat, mine]",
+        "\n    # two of them\n    - cat\n    # the other\n    - mine",
+        "[cat, # one\n    mine]",
+    ],
+)
+def test_names_of_programs_are_found_however_they_are_written(place: Path, names: str):
+    path = place / ".config/tmuxctl/profiles/named.yaml"
+    path.parent.mkdir(parents=True)
+    path.write_text(f"schema: tmuxctl/profile@1\ndetect:\n  argv0: [cat]\n  foreground: {names}\n")
+    for program in ("cat", "mine"):
+        profile = library.load_foreground(program)
+        assert profile is not None, program
+        assert profile.name == "named"
+    assert library.load_foreground("other") is None

@@ -72,7 +72,7 @@ class KnownProfiles:
         text = to_json(without_secrets(profile)).decode()
         if len(self._remembered) < REMEMBERED and from_json(text) == profile:
             self._remembered[about] = text
-            with suppress(TmuxctlError, OSError):
+            with suppress(TmuxctlError, OSError), self.transport.without_answer():
                 path = f"{self.transport.home}/{layout.PROFILES}"
                 self.transport.put(path, to_record({"key": self._key, "profiles": self._remembered}))
         return profile

@@ -253,8 +253,6 @@ def file_stamp(path: str) -> Stamp:
 
 DETECT = rb"(?m)^detect:.*(?:\n(?:[ \t#].*)?)*"
 NAMES = rb"(?:%s)['\"]?\s*:\s*(\[[^\]]*\]|[^,}\n]*(?:\n\s*-.*)*)"
-UNCLEAR = rb"#|'[^',\n]* [^',\n]*'|\"[^\",\n]* [^\",\n]*\""
-"""A comment, or a name with a blank, among the names."""
 STARTED, FOREGROUND = b"argv0|script", b"foreground"
 """The keys of `detect` that name programs: as a command starts them, and as the kernel names them in the foreground."""
 
@@ -287,7 +285,8 @@ def _scan_patterns(extension: Extension, named_by: bytes) -> tuple[str, ...] | N
     data = _read_content(extension)
     section = re.search(DETECT, data)
     listed = re.findall(NAMES % named_by, section[0]) if section else None
-    if named_by == FOREGROUND and section and named_by in section[0] and re.search(UNCLEAR, section[0]):
+    if named_by == FOREGROUND and section and named_by in section[0] and b"#" in section[0]:
+        # a comment may stand between the names
         return None
     if listed:
         return tuple(re.findall(r"[\w.+@*?-]+", b" ".join(listed).decode(errors="replace")))
