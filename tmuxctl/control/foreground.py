@@ -63,11 +63,11 @@ class KnownProfiles:
 
     def _find_or_load(self, about: str, load: Callable[[], Profile | None]) -> Profile | None:
         """The profile that was remembered for this, else what `load` returns."""
-        from tmuxctl.control.secret_values import without_secrets
-
         if isinstance(text := self._remembered.get(about), str):
             with suppress(TmuxctlError):
                 return from_json(text)
+        from tmuxctl.control.secret_values import without_secrets
+
         profile = load()
         text = to_json(without_secrets(profile)).decode()
         if len(self._remembered) < REMEMBERED and from_json(text) == profile:
