@@ -26,7 +26,7 @@ from tmuxctl.value import Value
 
 if TYPE_CHECKING:
     from tmuxctl.model import Session
-    from tmuxctl.results import Answer, Event, Screen
+    from tmuxctl.results import Answer, Asking, Event, Screen
     from tmuxctl.surfaces.server.app import Served
     from tmuxctl.surfaces.server.calls import Request
     from tmuxctl.surfaces.server.streams.hub import Change
@@ -70,6 +70,9 @@ class Conversation:
         """The turn goes on, but its program shows its prompt, and has been silent."""
         self.version = 0
         """Grows with each turn that begins or ends here."""
+        self._turn_end: tuple[Event | None, Asking | None] = (None, None)
+        """The newest change of the state when the last turn ended here, and the question in which it ended: who follows the session
+        may hear of that a moment later."""
         self.errors: deque[TalkError] = deque(maxlen=ERRORS)
         self.told = 0
         """How many errors there ever were."""
@@ -103,7 +106,9 @@ class Conversation:
         async with self._reading:
             stamp, now = self.stamp, time.monotonic()
             if self._read is None or self._read[1] != stamp or now - self._read[0] > age:
-                asking = self.event.asking if self.event and self.event.state is State.ASKING else None
+                event, asking = self._turn_end
+                if self.event is not event:
+                    asking = self.event.asking if self.event and self.event.state is State.ASKING else None
                 work = partial(self._read_now, request, self.posted, asking if self.posted is None else None)
                 self._read = now, stamp, await self.served.calls.in_thread(work)
             return self._read[2]
@@ -160,6 +165,7 @@ class Conversation:
             work = partial(self._ask_now, request, posted)
             answer = await self.served.calls.in_thread(work, self._await_given_up)
             self.texts.keep(posted, answer.turn)
+            self._turn_end = self.event, answer.status.asking
             if answer.error:
                 self.add_error(answer.error, "error")
             if answer.warning:
