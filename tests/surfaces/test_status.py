@@ -18,6 +18,7 @@ import pytest
 from programs import SHELL
 
 from tmuxctl.control import Control
+from tmuxctl.control.waiting import status_line
 from tmuxctl.control.waiting.status_line import wants_input
 from tmuxctl.errors import NotFound, Usage
 from tmuxctl.model import Asking, Session, State, Status
@@ -255,3 +256,12 @@ def test_watch_tells_a_person_at_a_terminal(control: Control, place: Path, until
 def test_a_session_says_who_it_waits_for() -> None:
     assert wants_input(Session("a", "1-1", wants="input"))
     assert not wants_input(Session("a", "1-1", wants="prompt"))
+
+
+def test_no_line_for_tmux_is_empty_when_nothing_wants_input_any_more() -> None:
+    """tmux drops an empty line that comes together with the one before it."""
+    asks = Status(state=State.ASKING)
+    sessions = [Session(id=name, name=name, status=asks, wants="input") for name in ("fix", "two")]
+    ended = [Event("", one.name, Status(state=State.EXITED), "ended") for one in sessions]
+    lines = [one.line for one in status_line.follow(sessions, iter(ended), "tmux")]
+    assert lines == ["#[bold]!2#[nobold]", "#[bold]!1#[nobold]", "#[nobold]"]

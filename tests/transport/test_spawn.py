@@ -54,7 +54,8 @@ def test_no_descriptor_is_left_open() -> None:
     for _ in range(5):
         spawn.run(["true"], timeout=30)
     time.sleep(0)
-    assert set(os.listdir("/proc/self/fd")) == before
+    # what earlier tests left may be collected meanwhile
+    assert set(os.listdir("/proc/self/fd")) <= before
 
 
 def test_modules_are_loaded_while_a_program_runs_until_it_answers(

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tmuxctl.model import Session, State, natural_key
 from tmuxctl.results import Event, StatusLine
 from tmuxctl.terminal.tmux.journal import parse_cursor
+from tmuxctl.value import changed
 
 
 def sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
@@ -24,12 +25,17 @@ def sum_up(found: Sequence[Session | Event], form: str) -> StatusLine:
 
 
 def follow(found: Sequence[Session], events: Iterator[Event], form: str) -> Iterator[StatusLine]:
-    """The line as it is now, and anew whenever what `events` tell changes it."""
+    """The line as it is now, and anew whenever what `events` tell changes it. tmux drops an empty line that comes together with the
+    one before it (evbuffer_readline takes any number of line ends for one): for it a style stands there, which shows nothing."""
     newest: dict[tuple[str, str], Session | Event] = {
         (one.machine or "", one.incarnation or one.address): one for one in found
     }
+
+    def shown(line: StatusLine) -> StatusLine:
+        return line if line.line or form != "tmux" else changed(line, line=NOTHING)
+
     told = sum_up(found, form)
-    yield told
+    yield shown(told)
     for event in events:
         machine, _, name = event.session.rpartition("/")
         if machine and not name:
@@ -40,7 +46,7 @@ def follow(found: Sequence[Session], events: Iterator[Event], form: str) -> Iter
         now = sum_up(sorted(newest.values(), key=lambda one: natural_key(_name_of(one))), form)
         if now.line != told.line:
             told = now
-            yield now
+            yield shown(now)
 
 
 def _name_of(told: Session | Event) -> str:
@@ -51,6 +57,9 @@ def wants_input(told: Session | Event) -> bool:
     """Whether a session waits for a decision, a line or a key."""
     return told.wants == "input"
 
+
+NOTHING = "#[nobold]"
+"""A line of tmux's status that shows nothing, and is not empty."""
 
 MARKUP: Mapping[str, str] = {"plain": "!{}", "tmux": "#[bold]!{}#[nobold]"}
 """How the number of sessions that want input is written. Nothing that a program chose is in a line."""
