@@ -19,6 +19,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from tools.ports import free_ports
+
 PATIENCE = 20.0
 """Seconds a server may take until it answers."""
 
@@ -63,7 +65,7 @@ class Running:
 
     def start(self, name: str) -> Served | None:
         """Start a server; None if it is not installed, its port is taken, or it does not answer."""
-        port = self.ports.get(name) or _free()
+        port = self.ports.get(name) or free_ports(1)[0]
         if _answers(port):
             return None
         folder = self.folder / name
@@ -97,12 +99,6 @@ def _done(command: str, folder: Path) -> bool:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ).returncode
-
-
-def _free() -> int:
-    """A port nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 def _answers(port: int) -> bool:

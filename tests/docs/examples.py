@@ -110,15 +110,13 @@ tmuxctl new helper --if-exists replace -- assistant
 """An agent program in the session `helper`."""
 
 GATEWAY = """
-set -- $(python3 -c 'import socket
-probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(3)]
-print(*(probe.getsockname()[1] for probe in probes))')
+set -- $(python3 $(python3 -c 'import tmuxctl; print(tmuxctl.__path__[0])')/../tools/ports.py 3)
 tmuxctl gateway up --listen 127.0.0.1:$1 --websocket-port $2 --monitor-port $3 >gateway.log 2>&1 &
 until tmuxctl gateway status >/dev/null 2>&1; do sleep 0.1; done
 """
 """A gateway that runs, and is reached on this machine alone."""
 
-WITH_LEAVES = GATEWAY.replace("range(3)", "range(4)").replace(" >gateway.log", " --leaf-port $4 >gateway.log")
+WITH_LEAVES = GATEWAY.replace("ports.py 3", "ports.py 4").replace(" >gateway.log", " --leaf-port $4 >gateway.log")
 """The same, with a port for leaf nodes."""
 
 STOPPED = f"{GATEWAY}kill $!\nwait $! || :\n"

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from gateway.gateway_site import PATIENCE, free_ports, until
+from gateway.gateway_site import PATIENCE, until
 from gateway.joined_host import environment_of
 
 from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.server.monitoring import ask_server
+from tools.ports import free_ports
 
 TMUXCTL = (sys.executable, "-m", "tmuxctl", "--no-server")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,17 +17,9 @@ from tmuxctl.gateway.credentials import Credentials, read_credentials
 from tmuxctl.gateway.server import status
 from tmuxctl.gateway.server.monitoring import ask_server
 from tmuxctl.gateway.server.settings import GatewayFiles
+from tools.ports import free_ports
 
 PATIENCE = 20.0
-
-
-def free_ports(count: int) -> list[int]:
-    """Different ports of loopback that nothing listens at now."""
-    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [int(probe.getsockname()[1]) for probe in probes]
-    for probe in probes:
-        probe.close()
-    return ports
 
 
 def until(holds: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
@@ -86,7 +77,7 @@ class GatewaySite:
 
     def _answers(self) -> bool:
         assert self.process
-        assert self.process.poll() is None, self.log
+        assert self.process.poll() is None, f"the gateway ended ({self.process.returncode}):\n{self.log[-1500:]}"
         try:
             # the monitoring port answers before the others are open
             healthy = ask_server(self.files.read_settings().monitor_port, "/healthz").get("status") == "ok"

@@ -12,10 +12,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.gateway_site import GatewaySite, free_ports
+from gateway.gateway_site import GatewaySite
 
 from tmuxctl.gateway.credentials import read_credentials
 from tmuxctl.value import changed
+from tools.ports import free_ports
 
 
 class Relayed(NamedTuple):

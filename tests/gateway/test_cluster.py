@@ -19,7 +19,7 @@ import pytest
 from conftest import list_pids, sweep
 from gateway.cluster_load import Load, loaded, seconds_until_well
 from gateway.cluster_site import ClusterNode, ClusterSite
-from gateway.gateway_site import GatewaySite, connect, free_ports, until
+from gateway.gateway_site import GatewaySite, connect, until
 from gateway.joined_host import JoinedHost, become_client
 from gateway.switch import Switch
 from gateway.test_gateway_connection import answering, asks
@@ -33,6 +33,7 @@ from tmuxctl.gateway.carrier import client_credentials_path
 from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.spool import EventPublisher, Spool
 from tmuxctl.value import changed
+from tools.ports import free_ports
 
 LONGEST_SECONDS = 30.0
 """How long after the loss of a node requests are answered again. 10 s are promised, of a machine that has nothing else to do; what

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from conftest import list_pids, sweep
 from gateway.direct_network import OneWire
-from gateway.gateway_site import GatewaySite, free_ports, until
+from gateway.gateway_site import GatewaySite, until
 from gateway.joined_host import TMUXCTL, JoinedHost, become_client, command
 from gateway.lying_link import Liar, Meddler
 from machines.interrupted_writes import check_writes_and_output
@@ -32,6 +32,7 @@ from tmuxctl.gateway.direct.addresses import remember_addresses
 from tmuxctl.machines import machines_path
 from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
+from tools.ports import free_ports
 
 LINKS = ("webrtc", "tcp")
 

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 from conftest import list_pids, sweep
-from gateway.gateway_site import free_ports, until
+from gateway.gateway_site import until
 from gateway.joined_host import environment_of
 from gateway.three_networks import ADDRESSES, ThreeNetworks
+
+from tools.ports import free_ports
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/gateway.md"
 

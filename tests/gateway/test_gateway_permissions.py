@@ -12,12 +12,13 @@ import nats
 import nats.js.errors
 import pytest
 from gateway.conftest import Pair
-from gateway.gateway_site import free_ports, until
+from gateway.gateway_site import until
 
 from tmuxctl.errors import Denied, Failed, Timeout
 from tmuxctl.gateway import subjects
 from tmuxctl.gateway.connection import Connection, StoredEvent, parse_feed
 from tmuxctl.gateway.server import status
+from tools.ports import free_ports
 
 ELSE = "a" * 16
 API = ("$JS.API.INFO", "$JS.API.STREAM.DELETE.EVENTS", "$JS.API.DIRECT.GET.EVENTS", "$SYS.REQ.SERVER.PING")

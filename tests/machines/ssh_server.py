@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Sequence
@@ -13,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 
 import psutil
+
+from tools.ports import free_ports
 
 PROGRAMS = """
 awk basename bash cat chmod chown cksum cp cut date dd df dirname env false find git getconf getent grep head id kill ln locale ls
@@ -89,7 +90,7 @@ class SshServer:
         for key in ("host_key", "client_key"):
             make_key(self.folder / key)
         shutil.copy(self.folder / "client_key.pub", self.folder / "authorized_keys")
-        self.port = find_free_port()
+        (self.port,) = free_ports(1)
         public = (self.folder / "host_key.pub").read_text()
         (self.folder / "known_hosts").write_text(f"[{address}]:{self.port} {public}")
         facts = {
@@ -153,12 +154,6 @@ class SshServer:
 def make_key(path: Path) -> None:
     """A key of its own, without a passphrase."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
-
-
-def find_free_port() -> int:
-    """A port nobody listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as one:
-        return int(one.getsockname()[1])
 
 
 def configure_ssh(place: Path, servers: Sequence[SshServer], more: str = "", *, control: str = "") -> None:

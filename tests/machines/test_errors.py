@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from machines.conftest import Ran, is_below, tmuxctl
-from machines.ssh_server import SshServer, configure_ssh, find_free_port, make_key
+from machines.ssh_server import SshServer, configure_ssh, make_key
 
 from tmuxctl.control import Control
 from tmuxctl.errors import NotFound, TmuxctlError
 from tmuxctl.machines import parse_machine, read_ssh_hosts
 from tmuxctl.timing import TIMING, MachineTiming
 from tmuxctl.value import changed
+from tools.ports import free_ports
 
 EVIL = "-oProxyCommand=touch${IFS}owned"
 
@@ -34,7 +35,7 @@ def test_a_host_that_nobody_knows(site: Path):
 
 
 def test_a_connection_that_is_refused(site: Path):
-    configure_ssh(site, [], f"Host web1\n  HostName 127.0.0.1\n  Port {find_free_port()}\n")
+    configure_ssh(site, [], f"Host web1\n  HostName 127.0.0.1\n  Port {free_ports(1)[0]}\n")
     fails(tmuxctl("screen", "web1/t", "--json"), "refused")
 
 
