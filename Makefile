@@ -286,6 +286,7 @@ check: $(VENV)/.dev
 	$(PROFILE_PAGE) --check
 	$(LIBRARY_PAGE) --check
 	$(BIN)/python -m tools.make_aio --check
+	$(BIN)/python -m tools.commit_message
 	$(BIN)/python -m pytest tests/test_layers.py
 
 coverage: $(VENV)/.coverage
