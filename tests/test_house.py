@@ -123,6 +123,18 @@ def test_durations_of_the_product_are_values():
     assert not constants, f"move them into a group of tmuxctl/timing.py: {', '.join(constants)}"
 
 
+def test_modules_take_the_time_from_the_injected_clock():
+    """`tmuxctl.timing.Clock` is that clock. The list of modules that go past it may only shrink."""
+    lines = (TESTS / "clock_uses.txt").read_text().splitlines()
+    allowed = {module: int(count) for count, module in map(str.split, lines)}
+    uses = {name: count for name, count in measured().clock_uses.items() if name.startswith("tmuxctl.")}
+    del uses["tmuxctl.timing"]
+    more = {name: count for name, count in uses.items() if count > allowed.get(name, 0)}
+    assert not more, f"take the clock as an argument (Machine.clock, timing.CLOCK): {more}"
+    fewer = {name: uses.get(name, 0) for name, count in allowed.items() if uses.get(name, 0) < count}
+    assert not fewer, f"lower these counts in tests/clock_uses.txt, and take out those that are 0: {fewer}"
+
+
 def test_no_test_replaces_a_constant_of_a_module():
     replaced = {}
     for path in TESTS.rglob("*.py"):

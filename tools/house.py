@@ -74,6 +74,8 @@ class House(NamedTuple):
     """Those, and the places that use it."""
     seconds_constants: tuple[str, ...]
     """Constants of modules that are called `SECONDS` or `*_SECONDS`."""
+    clock_uses: Mapping[str, int]
+    """How often each module names `time.monotonic` or `time.sleep`, which no test can replace by another clock."""
 
     @property
     def takes_control_in_control(self) -> tuple[str, ...]:
@@ -108,6 +110,7 @@ def measure(root: Path = ROOT) -> House:
         variables_called_one=sum(_binds(node, "one") for node in nodes),
         uses_of_one=sum(_binds(node, "one") or (isinstance(node, ast.Name) and node.id == "one") for node in nodes),
         seconds_constants=tuple(name for module in modules for name in _seconds_constants(module)),
+        clock_uses={module.name: count for module in modules if (count := _count_clock_uses(module))},
     )
 
 
@@ -239,6 +242,21 @@ def _seconds_constants(module: Module) -> Iterator[str]:
             yield from (f"{module.name}.{name}" for name in names if name.split("_")[-1] == "SECONDS")
 
 
+def _count_clock_uses(module: Module) -> int:
+    imported = {
+        alias.asname or alias.name
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "time"
+        for alias in node.names
+        if alias.name in ("monotonic", "sleep")
+    }
+    return sum(
+        (isinstance(node, ast.Attribute) and ast.unparse(node) in ("time.monotonic", "time.sleep"))
+        or (isinstance(node, ast.Name) and node.id in imported)
+        for node in ast.walk(module.tree)
+    )
+
+
 def complexity(node: Function) -> int:
     """The cyclomatic complexity of a function with those inside it, counted as ruff's C901 does."""
     return 1 + sum(map(_branches, node.body))
@@ -280,6 +298,7 @@ def report(house: House) -> str:
         ("variables called `one`", house.variables_called_one),
         ("  with their uses", house.uses_of_one),
         ("constants *_SECONDS", len(house.seconds_constants)),
+        ("uses of time.monotonic and time.sleep", sum(house.clock_uses.values())),
     ]
     lists = (
         ("modules per package", (f"{count:3} {name}" for name, count in house.packages.items())),
