@@ -12,7 +12,7 @@
 # make browsers   pictures of screens as a browser draws them
 # make test-faults   what may go wrong is made to: kills at every step, limits, a full disk, a thousand sessions (ten minutes);
 #                    FAULTS=quick: without what takes minutes
-# make test-agents   drive real agent programs against a local model: tests/agents/README.md (half an hour; test-agents-full: hours)
+# make test-agents   drive real agent programs against a local model: tools/agents/README.md (half an hour; test-agents-full: hours)
 # make golden   help, arguments, results, and runs of commands, as they are kept
 # make test-rest   our plugins, turns of agent programs (a small one plays their mistakes), what is installed, and older sessions
 # make test-library   the library for Python, what type checkers say of it, and the pytest plugin
@@ -129,7 +129,7 @@ HTTP_TESTS := tests/surfaces/server tests/surfaces/web
 WEB_TESTS := tests/web
 MACHINES_TESTS := tests/machines
 TEAMS_TESTS := tests/fleet
-GATEWAY_TESTS := tests/sealed tests/rpc tests/gateway tests/chaos
+GATEWAY_TESTS := tests/sealed tests/rpc tests/gateway tests/tools/test_judge.py
 # plugins, turns of programs that draw their answers, what is installed, sessions of earlier releases
 REST_TESTS := tests/plugins \
 	$(patsubst %,tests/control/test_%.py,submitting agent_turns agent_answers candidates chats) \
@@ -239,7 +239,7 @@ test-gateway:
 scale:
 	@$(SETUP) system $(TEST_NEEDS)
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
-	$(BIN)/python tests/scale $(SCALE) $(SCALE_ARGS)
+	$(BIN)/python -m tools.scale $(SCALE) $(SCALE_ARGS)
 
 test-machines:
 	@$(SETUP) system $(MACHINES_NEEDS)
@@ -268,15 +268,15 @@ test-web: $(VENV)/.page
 test-agents: $(VENV)/.page
 	@$(SETUP) system $(AGENTS_NEEDS) $(WEB_NEEDS:--=)
 	@$(MAKE) -s --no-print-directory web-assets
-	$(BIN)/python -m tests.agents.skill
-	$(BIN)/python -m tests.agents.mcp
-	$(BIN)/python -m tests.agents.agentpty
-	$(BIN)/python -m tests.agents.page
-	$(BIN)/python -m tests.agents $(AGENTS_ARGS)
+	$(BIN)/python -m tools.agents.skill
+	$(BIN)/python -m tools.agents.mcp
+	$(BIN)/python -m tools.agents.agentpty
+	$(BIN)/python -m tools.agents.page
+	$(BIN)/python -m tools.agents $(AGENTS_ARGS)
 
 test-agents-full: $(VENV)/.dev
 	@$(SETUP) system $(AGENTS_NEEDS)
-	$(BIN)/python -m tests.agents --full $(AGENTS_ARGS)
+	$(BIN)/python -m tools.agents --full $(AGENTS_ARGS)
 
 check: $(VENV)/.dev
 	$(BIN)/ruff format --check .
@@ -345,7 +345,7 @@ soak-http: $(VENV)/.dev
 chaos:
 	@$(SETUP) system $(MACHINES_NEEDS) unshare=util-linux
 	@$(MAKE) -s --no-print-directory $(VENV)/.dev
-	PYTHONPATH=tests:. $(BIN)/python -m chaos --seconds "$(SECONDS)" --log "$(CHAOS_LOG)" \
+	$(BIN)/python -m tools.chaos --seconds "$(SECONDS)" --log "$(CHAOS_LOG)" \
 		$(if $(SEED),--seed "$(SEED)") $(if $(REPLAY),--replay "$(REPLAY)")
 
 states: $(VENV)/.dev

@@ -58,7 +58,7 @@ def test_no_file_leads_outside_the_tree() -> None:
     [
         ("README.md", "see ../shared/facts.md", ["../"]),
         ("docs/tasks.md", "[all](../README.md) and ../../shared", ["../../"]),
-        ("tests/agents/lab.py", 'ROOT.parent / "shared"', ["ROOT.parent"]),
+        ("tools/agents/lab.py", 'ROOT.parent / "shared"', ["ROOT.parent"]),
         ("Makefile", "include ..", []),
         ("README.md", "the folder $(pwd)/../tests, an ellipsis.../and so on", []),
         ("tests/control/test_reach.py", "cd ../..", []),

@@ -9,7 +9,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from agents.programs import SHIPPED as PROGRAMS
 
 from tmuxctl.control import Control
 from tmuxctl.control.observation.explaining import evidence_of_screen
@@ -22,6 +21,7 @@ from tmuxctl.profile_files.yaml_tree import parse_yaml
 from tmuxctl.program_profile import Profile, from_json
 from tmuxctl.reading.state.judging import judge
 from tmuxctl.terminal.input.keys import tmux_keys
+from tools.agents.programs import SHIPPED as PROGRAMS
 
 SCREENS = Path(__file__).resolve().parent.parent / "screens"
 PROGRAM = Path(__file__).resolve().parent.parent / "programs" / "typed.py"
@@ -82,7 +82,7 @@ def test_a_profile_has_three_real_screens_of_each_state_it_knows(place, folder):
 
 def test_every_profile_of_ours_is_played_against_its_program():
     shipped = {path.stem for path in (SCREENS.parent.parent / "profiles").glob("*.yaml")}
-    # agents need a model to talk to: tests/agents drives them
+    # agents need a model to talk to: tools/agents drives them
     assert shipped == {path.stem for path in (SCREENS.parent / "plays").glob("*.yaml")} | set(PROGRAMS)
     assert shipped == {path.parent.name for path in SCREENS.glob("*/expected.yaml")}
 

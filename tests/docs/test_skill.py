@@ -66,7 +66,7 @@ sed -e 's/agent\.py/claude/g' -e 's/^name: .*/name: claude/' $tests/agent.yaml >
 git config --global user.name Ada && git config --global user.email ada@example.org
 git init -q -b main shop && cd shop && echo 'test:' >Makefile && git add . && git commit -qm Begin
 """
-"""An agent program with scripted answers, under the name of a real one; the real ones are driven by tests/agents."""
+"""An agent program with scripted answers, under the name of a real one; the real ones are driven by tools/agents."""
 
 BEFORE: Mapping[str, str] = {
     "gdb": SOURCES,

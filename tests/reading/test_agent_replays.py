@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from agents.recording import Told, load
-from agents.truth import drawn, torn
-from agents.turn import Turn
 
 from tmuxctl.control.sessions.chosen_profile import choose_profile
 from tmuxctl.evidence import FULL, NONE, WCHAN
 from tmuxctl.reading.answers import drawn_answer as reading
+from tools.agents.recording import Told, load
+from tools.agents.truth import drawn, torn
+from tools.agents.turn import Turn
 from tools.states import score
 
 RECORDINGS = sorted((Path(__file__).resolve().parent / "agents").glob("*.json.gz"))

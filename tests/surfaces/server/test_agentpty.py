@@ -14,7 +14,11 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
-from agents.agentpty_examples import (
+from surfaces.server.agentpty_support import SCRIPT, PtyServer, prepare
+
+from tmuxctl.errors import Usage
+from tmuxctl.surfaces.adapters.agentpty import AgentPtySettings
+from tools.agents.agentpty_examples import (
     ASK_AGAIN,
     ASK_FIRST,
     ASK_NAMED,
@@ -27,10 +31,6 @@ from agents.agentpty_examples import (
     START_DARING,
     START_WITH_COMMAND,
 )
-from surfaces.server.agentpty_support import SCRIPT, PtyServer, prepare
-
-from tmuxctl.errors import Usage
-from tmuxctl.surfaces.adapters.agentpty import AgentPtySettings
 
 Until = Callable[[Callable[[], Any]], Any]
 Serve = Callable[..., PtyServer]

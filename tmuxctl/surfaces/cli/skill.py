@@ -60,7 +60,7 @@ CLIENTS: Mapping[str, SkillHome] = {
     # it reads .gemini/skills too, and warns of a skill that is in both
     "gemini": AGENTS._replace(variable="GEMINI_CLI_HOME"),
 }
-"""What the documentation of each says, November 2026; tests/agents tries it."""
+"""What the documentation of each says, November 2026; tools/agents tries it."""
 
 ClientOption = Annotated[
     Literal["claude", "codex", "gemini", "json"],

@@ -18,7 +18,9 @@ from gateway.joined_host import TMUXCTL, JoinedHost, become_client
 from machines.relay import Relay
 from machines.ssh_server import SshServer, configure_ssh, end_all
 
-from chaos.schedule import Fault
+from tools.chaos.schedule import Fault
+
+ROOT = Path(__file__).resolve().parents[2]
 
 DISK_BYTES = 256 << 20
 """Room for what is kept of the sessions that end in an hour."""
@@ -52,8 +54,7 @@ class Sites:
         folder = place / "site"
         folder.mkdir()
         (folder / "sitecustomize.py").write_text(Path(__file__).with_name("clock.py").read_text())
-        tests = str(Path(__file__).resolve().parent.parent)
-        os.environ.update(PYTHONPATH=f"{folder}:{Path(tests).parent}:{tests}", JUMP=str(place / "jump"))
+        os.environ.update(PYTHONPATH=f"{folder}:{ROOT}:{ROOT / 'tests'}", JUMP=str(place / "jump"))
         (place / "run").mkdir(mode=0o700)
         os.environ["XDG_RUNTIME_DIR"] = str(place / "run")
         os.environ["PATH"] = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"

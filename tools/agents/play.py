@@ -1,6 +1,6 @@
 """Plays one program's turns, in a process and a home of its own, and prints each as a line of JSON.
 
-python -m tests.agents.play '{"program": "claude", "mode": "hooks", ...}'
+python -m tools.agents.play '{"program": "claude", "mode": "hooks", ...}'
 """
 
 from __future__ import annotations
@@ -324,6 +324,7 @@ def main() -> int:
 
 
 def say(**about: Any) -> None:
+    """Tell the suite: a line of JSON."""
     print(json.dumps(about, ensure_ascii=False), flush=True)
 
 

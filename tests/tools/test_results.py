@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agents.results import Part, Results
-from agents.test_truth import turn
+from tools.test_truth import turn
+
+from tools.agents.results import Part, Results
 
 PART = Part("claude", "newest", "2.1.330", "hooks")
 

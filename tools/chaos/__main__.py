@@ -1,4 +1,4 @@
-"""One run: `python -m chaos --seconds 60 --seed 25 --log FILE`, or `--replay LOG` with the schedule of an earlier one."""
+"""One run: `python -m tools.chaos --seconds 60 --seed 25 --log FILE`, or `--replay LOG` with the schedule of an earlier one."""
 
 from __future__ import annotations
 
@@ -14,16 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
 from conftest import list_pids, own_place, sweep
 
-import chaos.clock  # noqa: F401
-from chaos.judge import MARGIN
-from chaos.judge import main as judge_main
-from chaos.schedule import FAULTS, Fault, Schedule, draw, read_log, schedule_of
-from chaos.sites import Sites, sites, unmount
-from chaos.worker import Follower, Worker, read_taken
+import tools.chaos.clock  # noqa: F401
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
+from tools.chaos.judge import MARGIN
+from tools.chaos.judge import main as judge_main
+from tools.chaos.schedule import FAULTS, Fault, Schedule, draw, read_log, schedule_of
+from tools.chaos.sites import Sites, sites, unmount
+from tools.chaos.worker import Follower, Worker, read_taken
 
 HEAL_SECONDS = 120.0
 
@@ -188,7 +191,7 @@ def main() -> int:
     given = parser.parse_args()
     if os.geteuid() == 0 and "CHAOS_MOUNTS" not in os.environ and shutil.which("unshare"):
         os.environ["CHAOS_MOUNTS"] = "own"
-        os.execvp("unshare", ["unshare", "-m", sys.executable, "-m", "chaos", *sys.argv[1:]])
+        os.execvp("unshare", ["unshare", "-m", sys.executable, "-m", "tools.chaos", *sys.argv[1:]])
     only = tuple(filter(None, given.only.split(",")))
     schedule = schedule_of(read_log(given.replay)) if given.replay else draw(given.seed, given.seconds, only)
     given.log.parent.mkdir(parents=True, exist_ok=True)

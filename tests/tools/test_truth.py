@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from agents.behaviours import BEHAVIOURS, plan
-from agents.model import Request, sha256
-from agents.report import promises, table
-from agents.truth import broken, equal
-from agents.turn import Turn
+from tools.agents.behaviours import BEHAVIOURS, plan
+from tools.agents.model import Request, sha256
+from tools.agents.report import promises, table
+from tools.agents.truth import broken, equal
+from tools.agents.turn import Turn
 
 PROMPT = "one line\nfake:echo#e-0 hello"
 TEXT = "FAKE-BEGIN:echo#e-0\n\nhello\n\nFAKE-END:echo#e-0\n"

@@ -1,6 +1,6 @@
 """`make scale`: the table of what holds with hundreds of hosts and a thousand sessions. SCALE=small: fewer of each, in a minute.
 
-`python tests/scale [small] [--write] [load] [everywhere] [sessions]` measures these subjects (default: all). `--write` puts the
+`python -m tools.scale [small] [--write] [load] [everywhere] [sessions]` measures these subjects (default: all). `--write` puts the
 rows into docs/measured.md. Exit status 1 if something does not hold.
 """
 
@@ -18,7 +18,7 @@ sys.path[:0] = PATHS
 import measure  # noqa: E402
 from place import Place, Row  # noqa: E402
 
-from scale import everywhere, load, real_sessions  # noqa: E402
+from tools.scale import everywhere, load, real_sessions  # noqa: E402
 
 SUBJECTS: dict[str, Callable[[Place, bool], list[Row]]] = {
     "load": lambda place, small: load.measure(place, load.SMALL if small else load.LoadSize()),
@@ -28,6 +28,7 @@ SUBJECTS: dict[str, Callable[[Place, bool], list[Row]]] = {
 
 
 def main(words: list[str]) -> int:
+    """Measure the subjects that the words name; the exit status."""
     small, write = "small" in words, "--write" in words
     names = [word for word in words if word in SUBJECTS] or list(SUBJECTS)
     if strange := set(words) - {*SUBJECTS, "small", "full", "--write"}:

@@ -10,9 +10,9 @@ import statistics
 
 from place import Done, Place, Row, tmuxctl, until
 
-from scale.fleet import Fleet, run_fleet
 from tmuxctl.surfaces.cli.command_server.client import find_socket
 from tmuxctl.surfaces.cli.setup.serving import start_command_server
+from tools.scale.fleet import Fleet, run_fleet
 
 ROUNDS, MOST_SECONDS = 7, 2.0
 

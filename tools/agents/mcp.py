@@ -1,6 +1,6 @@
 """Real agent programs drive sessions through the MCP server that `tmuxctl mcp install` put into their settings.
 
-python -m tests.agents.mcp [claude codex gemini]
+python -m tools.agents.mcp [claude codex gemini]
 
 Each is asked without a person, and its model calls the tools: the request must list all twelve, a Python REPL is started, asked
 and killed, and a session that is left is one of the user's command line too. The tools must not be there before the server is
@@ -128,7 +128,7 @@ class Asked(NamedTuple):
 def main() -> int:
     """Run the programs that were named, all by default; returns the exit status."""
     wanted = installing.install(sys.argv[1:] or list(CLIENTS), ["pinned"], print)
-    alone.leave_the_network("tests.agents.mcp")
+    alone.leave_the_network("tools.agents.mcp")
     wrong = []
     for name, _ in wanted:
         for what, job in jobs(name, [one for one, _ in wanted]).items():

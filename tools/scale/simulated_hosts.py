@@ -1,6 +1,6 @@
 """Hosts of a gateway whose tmux is simulated, and nothing else: connection, keys, channels, calls and events are the product's own.
 
-`python -m scale.simulated_hosts SESSIONS` takes commands on standard input and answers each with a line of JSON:
+`python -m tools.scale.simulated_hosts SESSIONS` takes commands on standard input and answers each with a line of JSON:
 
     {"folders": [...]}                       have the hosts of these folders; {"connected": N}
     {"events": N, "output": N, "seconds": S} make so many events and pieces of followed output a second, all hosts together; then
@@ -157,6 +157,7 @@ def make_load(hosts: list[SimulatedHost], events: float, output: float, seconds:
 
 
 def main() -> None:
+    """Carry out the commands that come on standard input."""
     sessions = int(sys.argv[1])
     threading.stack_size(256 << 10)
     hosts: list[SimulatedHost] = []

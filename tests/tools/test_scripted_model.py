@@ -10,17 +10,17 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from agents.scripted_model.conversation import Tool, Turn
-from agents.scripted_model.events import Text
-from agents.scripted_model.script import DIRECTIVES, answer
-from agents.scripted_model.server import REQUESTS, Server
-from agents.scripted_model.tools import fill, shell_call, write_call
+from tools.agents.scripted_model.conversation import Tool, Turn
+from tools.agents.scripted_model.events import Text
+from tools.agents.scripted_model.script import DIRECTIVES, answer
+from tools.agents.scripted_model.server import REQUESTS, Server
+from tools.agents.scripted_model.tools import fill, shell_call, write_call
 
 ROOT = Path(__file__).resolve().parents[2]
 DIALECTS = ("chat", "responses", "anthropic", "gemini")
@@ -131,13 +131,13 @@ def text(dialect: str, reply: Reply, *, stream: bool = True) -> str:
                 "gemini": lambda found: found["candidates"][0]["content"]["parts"][0]["text"],
             }[dialect](reply.json)
         )
-    pieces = {
+    pieces_of: dict[str, Callable[[Any], list[str]]] = {
         "chat": lambda event: [choice["delta"].get("content", "") for choice in event["choices"]],
         "responses": lambda event: [event["delta"]] if event["type"] == "response.output_text.delta" else [],
         "anthropic": lambda event: [event.get("delta", {}).get("text", "")],
         "gemini": lambda event: [part.get("text", "") for part in event["candidates"][0]["content"]["parts"]],
-    }[dialect]
-    return "".join(piece for event in reply.events for piece in pieces(event))
+    }
+    return "".join(piece for event in reply.events for piece in pieces_of[dialect](event))
 
 
 def calls(dialect: str, reply: Reply) -> list[tuple[str, Any]]:
@@ -288,7 +288,7 @@ def test_a_command_that_leaves_the_sandbox_says_so_where_the_tool_has_words_for_
 
 
 def test_every_directive_of_the_page_is_there_and_every_other_one_is_told() -> None:
-    page = (Path(__file__).parent / "scripted_model" / "README.md").read_text()
+    page = (ROOT / "tools/agents/scripted_model/README.md").read_text()
     assert set(re.findall(r"^\| `fake:(\w+)", page, re.MULTILINE)) == DIRECTIVES.keys()
     found = answer(Turn("", user="fake:nothing"), lambda _: 1)
     assert "unknown directive nothing" in "".join(event.text for event in found.events if isinstance(event, Text))
@@ -345,7 +345,7 @@ def test_what_no_program_should_ask_is_in_the_log_too(server: Server) -> None:
 
 def test_it_serves_as_a_process_that_says_its_port(tmp_path: Path) -> None:
     port_file = tmp_path / "port"
-    words = [sys.executable, "-m", "tests.agents.scripted_model", "--port-file", str(port_file)]
+    words = [sys.executable, "-m", "tools.agents.scripted_model", "--port-file", str(port_file)]
     process = subprocess.Popen(words, cwd=ROOT)
     try:
         waiting = threading.Event()

@@ -1,4 +1,4 @@
-"""A client that follows the output of one session of each host: `python -m scale.output_reader`, at home in HOME.
+"""A client that follows the output of one session of each host: `python -m tools.scale.output_reader`, at home in HOME.
 
 It says with a line that it follows all of them. At the next line on standard input it ends, and tells as JSON what came: `received`
 pieces, of which `lost` are missing before others and `doubled` came twice. Channels, records and their encryption are the
@@ -75,6 +75,7 @@ class FollowedOutput:
 
 
 def main() -> None:
+    """Follow until standard input says to end, and tell what came."""
     followed = [FollowedOutput(entry) for entry in read_machines().values()]
     for one in followed:
         one.begin()

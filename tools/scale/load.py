@@ -13,13 +13,13 @@ from typing import Any
 
 from place import Place, Row
 
-from scale.fleet import BESIDE, Client, Fleet, run_fleet
 from tmuxctl.gateway.connection import Connection
 from tmuxctl.gateway.credentials import read_credentials
 from tmuxctl.gateway.events.stored import unpack_event
 from tmuxctl.sealed.keys import KeyFiles
 from tmuxctl.sealed.sealing import open_event
 from tmuxctl.value import Value
+from tools.scale.fleet import BESIDE, Client, Fleet, run_fleet
 
 APART = 4
 """Hosts in a process of their own, which make no load: as hosts are, each a machine of its own."""
@@ -77,12 +77,12 @@ def _measure(fleet: Fleet, size: LoadSize) -> list[Row]:
     apart, *loaded = fleet.processes
     caller = _start(
         fleet.clients[0],
-        "scale.caller",
+        "tools.scale.caller",
         str(size.calls),
         str(size.seconds),
         *(",".join(host.name for host in hosts) for hosts in (apart.hosts, loaded[0].hosts)),
     )
-    reader = _start(fleet.clients[1], "scale.output_reader", priority=BESIDE)
+    reader = _start(fleet.clients[1], "tools.scale.output_reader", priority=BESIDE)
     for client in (caller, reader):
         _answer(client)
     share = len(loaded)

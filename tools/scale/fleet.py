@@ -54,7 +54,7 @@ class HostProcess:
         self.log = hosts[0].folder / "process.log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [*priority, sys.executable, "-m", "scale.simulated_hosts", str(sessions)],
+                [*priority, sys.executable, "-m", "tools.scale.simulated_hosts", str(sessions)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -1,4 +1,4 @@
-"""python -m tests.agents.scripted_model --port-file FILE: serve on a free port of the loopback interface until ended."""
+"""python -m tools.agents.scripted_model --port-file FILE: serve on a free port of the loopback interface until ended."""
 
 from __future__ import annotations
 

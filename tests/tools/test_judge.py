@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from chaos.judge import MARGIN, judge
-from chaos.schedule import MACHINES, draw, read_log, schedule_of
-from chaos.worker import Untyped, read_result
 from tmuxctl.errors import NotFound
+from tools.chaos.judge import MARGIN, judge
+from tools.chaos.schedule import MACHINES, draw, read_log, schedule_of
+from tools.chaos.worker import Untyped, read_result
 
 Row = dict[str, Any]
 

@@ -1,4 +1,5 @@
-"""Judges the log of a run: `python -m chaos.judge LOG` prints what must not be, a line each, and ends with 1 if there is anything.
+"""Judges the log of a run: `python -m tools.chaos.judge LOG` prints what must not be, a line each, and ends with 1
+if there is anything.
 
 An action is told `done`, and happened once; or an error that says it did not, and it did not; or `outcome_unknown`, and its id
 settled which. It ends within its own timeout and `MARGIN`. What an ended or lost session had not read yet may be missing,
@@ -13,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from chaos.schedule import read_log
+from tools.chaos.schedule import read_log
 
 MARGIN = 75.0
 """Seconds that an action may take beyond its own timeout: a minute for a machine that is away, and what the fault itself takes."""

@@ -75,7 +75,7 @@ class Model:
         folder = Path(tempfile.mkdtemp(prefix="tca-model-"))
         self.port_file = folder / "port"
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.agents.scripted_model", "--port-file", str(self.port_file)],
+            [sys.executable, "-m", "tools.agents.scripted_model", "--port-file", str(self.port_file)],
             cwd=ROOT,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

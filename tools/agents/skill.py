@@ -1,6 +1,6 @@
 """Real agent programs find the skill that `tmuxctl skill install` put there, and tell their model of it.
 
-python -m tests.agents.skill [claude codex gemini]
+python -m tools.agents.skill [claude codex gemini]
 
 Each is asked once, without a person. The request that the local model gets must hold the description of the skill: not before it is
 installed, then for the user, then for the project. Prints a line for each program; ends with 1 if a promise does not hold.
@@ -42,7 +42,7 @@ STEPS = (
 def main() -> int:
     """Run the programs that were named, all by default; returns the exit status."""
     wanted = installing.install(sys.argv[1:] or list(HEADLESS), ["pinned"], print)
-    alone.leave_the_network("tests.agents.skill")
+    alone.leave_the_network("tools.agents.skill")
     wrong = [f"{name} {version}: {told}" for name, version in wanted for told in drive(name, version)]
     for told in wrong:
         print(f"-- DOES NOT HOLD: {told}")

@@ -15,12 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from chaos.judge import MARGIN
-from chaos.schedule import Action
-from chaos.sites import Machine
 from tmuxctl.control import Control
 from tmuxctl.errors import Exited, NotFound, Timeout, TmuxctlError, Unreachable, from_json
 from tmuxctl.value import told_values
+from tools.chaos.judge import MARGIN
+from tools.chaos.schedule import Action
+from tools.chaos.sites import Machine
 
 Write = Callable[..., None]
 
@@ -331,6 +331,7 @@ def is_death(error: TmuxctlError) -> bool:
 
 
 def is_living(pid: int) -> bool:
+    """Whether the process is there, and no zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,11 +1,11 @@
 """Drive real agent programs, and check every turn against the log of the local model they talk to.
 
-python -m tests.agents                          each behaviour on each program, the quick ones three times (half an hour)
-python -m tests.agents --full                   twenty times each
-python -m tests.agents --only codex --behaviours echo big --rounds 3 --modes hooks
-python -m tests.agents --versions pinned newest --rounds 3 --into FOLDER
+python -m tools.agents                          each behaviour on each program, the quick ones three times (half an hour)
+python -m tools.agents --full                   twenty times each
+python -m tools.agents --only codex --behaviours echo big --rounds 3 --modes hooks
+python -m tools.agents --versions pinned newest --rounds 3 --into FOLDER
                                                 a line in FOLDER/turns.jsonl for each turn; started again, it goes on there
-python -m tests.agents --report --into FOLDER   the table of what is played so far
+python -m tools.agents --report --into FOLDER   the table of what is played so far
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main() -> int:
     except installing.Missing as error:
         print(f"-- {error}")
         return 1
-    alone.leave_the_network("tests.agents")
+    alone.leave_the_network("tools.agents")
     run = Run(options, Results(folder))
     try:
         run.play(wanted)
@@ -69,7 +69,7 @@ def _report(results: Results) -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.agents", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m tools.agents", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     names = [one.name for one in BEHAVIOURS]
     known = list(programs.PROGRAMS)
@@ -160,7 +160,7 @@ class Run:
         }
         # in a session of its own: Ctrl-C is for us, and the player is then told to end what it started
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.agents.play", json.dumps(about)],
+            [sys.executable, "-m", "tools.agents.play", json.dumps(about)],
             stdout=subprocess.PIPE,
             text=True,
             env=environment,

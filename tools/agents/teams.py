@@ -1,6 +1,6 @@
 """Teams of two real agent programs each: every topology, by `tmuxctl connect up`, against the local model.
 
-python -m tests.agents.teams [pipeline dialogue meeting mesh recursive]
+python -m tools.agents.teams [pipeline dialogue meeting mesh recursive]
 
 The model's log is the truth: each message that the transcript tells of was submitted exactly once, byte-equal, and nothing else
 was; each answer in it is the model's text. Answers that begin as commands of the programs do (`!`, `/`) are none. Questions are
@@ -209,7 +209,7 @@ def main() -> int:
     wanted = sys.argv[1:] or list(TEAMS)
     programs = sorted({one for name in wanted for one in TEAMS[name].programs.values() if one})
     installing.install(programs, ["pinned"], print)
-    alone.leave_the_network("tests.agents.teams")
+    alone.leave_the_network("tools.agents.teams")
     rows: list[tuple[Any, ...]] = []
     wrong = []
     for name in wanted:

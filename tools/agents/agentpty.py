@@ -1,6 +1,6 @@
 """Real Claude Code behind AgentPTY's API: the examples of AgentPTY as they are written, its hooks, its 409s, recovery.
 
-python -m tests.agents.agentpty [PART...]
+python -m tools.agents.agentpty [PART...]
 
 `tmuxctl serve --listen 127.0.0.1:8765 --no-token` starts Claude Code against the local model, with hooks in the project's settings
 that call a script as AgentPTY describes its own. Prints a line for each part; ends with 1 if a promise does not hold.
@@ -43,7 +43,7 @@ PAUSE = 0.1
 def main() -> int:
     """Do all parts; returns the exit status."""
     installing.install(["claude"], ["pinned"], print)
-    alone.leave_the_network("tests.agents.agentpty")
+    alone.leave_the_network("tools.agents.agentpty")
     wrong = []
     with Laboratory() as laboratory:
         for part in (one for one in PARTS if one.__name__ in (sys.argv[1:] or [one.__name__])):

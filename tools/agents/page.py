@@ -1,6 +1,6 @@
 """A person answers real Claude Code on the page of `tmuxctl serve`: allows one command and denies the next, in headless Chromium.
 
-python -m tests.agents.page
+python -m tools.agents.page
 
 The program talks to the local model. Prints a line for each decision; ends with 1 if one does not hold.
 """
@@ -32,7 +32,7 @@ UNDECIDED = 1000
 def main() -> int:
     """Make both decisions; returns the exit status."""
     installing.install(["claude"], ["pinned"], print)
-    alone.leave_the_network("tests.agents.page")
+    alone.leave_the_network("tools.agents.page")
     program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if program is None:
         print("chromium-headless-shell is not installed", file=sys.stderr)

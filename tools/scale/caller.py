@@ -1,6 +1,6 @@
 """A client that asks for screens, one at a time, at home in HOME:
 
-    python -m scale.caller CALLS_A_SECOND SECONDS MACHINE,... MACHINE,...
+    python -m tools.scale.caller CALLS_A_SECOND SECONDS MACHINE,... MACHINE,...
 
 It has a call of each machine first, so that all channels are open, and says so with a line. At the next line on standard input it
 asks machines of all groups in turn, and tells as JSON the seconds that each call took, by group, and how many had a wrong answer
@@ -14,12 +14,13 @@ import sys
 import time
 from itertools import cycle
 
-from scale.simulated_hosts import SCREEN
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
+from tools.scale.simulated_hosts import SCREEN
 
 
 def main() -> None:
+    """Call as the command line says, and tell what came."""
     rate, seconds = float(sys.argv[1]), float(sys.argv[2])
     groups = [names.split(",") for names in sys.argv[3:]]
     with Control(resident=True) as control:
