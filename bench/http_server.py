@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mcp_server import cpu_seconds
-from place import Place, Row
+from place import Place, Row, timed
 from websockets.sync.client import unix_connect
+
+from tools.processes import cpu_seconds
 
 ROUNDS, WARMING = 100, 10
 IDLE_SESSIONS, READERS, IDLE_SECONDS = 200, 20, 60.0
@@ -69,12 +70,12 @@ def _screen(path: str) -> Row:
     words = ["tmux", "-L", os.environ["TMUXCTL_SOCKET"], "capture-pane", "-p", "-t", "=look:"]
     ours, theirs = [], []
     for number in range(ROUNDS + WARMING):
-        took = _timed(lambda: connection.ask("GET", "/v1/sessions/look/screen?state=false"))
-        beside = _timed(lambda: subprocess.run(words, stdout=subprocess.DEVNULL, check=True))
+        took = timed(lambda: connection.ask("GET", "/v1/sessions/look/screen?state=false"))()
+        beside = timed(lambda: subprocess.run(words, stdout=subprocess.DEVNULL, check=True))()
         if number >= WARMING:
             ours.append(took)
             theirs.append(beside)
-    with_state = [_timed(lambda: connection.ask("GET", "/v1/sessions/look/screen")) for _ in range(ROUNDS)]
+    with_state = [timed(lambda: connection.ask("GET", "/v1/sessions/look/screen"))() for _ in range(ROUNDS)]
     connection.close()
     ratio = statistics.median(one / other for one, other in zip(ours, theirs, strict=True))
     told = f"{ratio:.2f} x, the median of {ROUNDS} pairs ({_ms(ours)}, {_ms(theirs)}; with the state {_ms(with_state)})"
@@ -118,9 +119,9 @@ def _idle(place: Place, path: str, pid: int) -> Row:
     while min(told) < IDLE_SESSIONS and time.monotonic() < deadline:
         time.sleep(0.1)
     time.sleep(5.0)
-    before, began = cpu_seconds(pid), time.monotonic()
+    before, began = cpu_seconds(pid, with_children=True), time.monotonic()
     time.sleep(IDLE_SECONDS)
-    share = (cpu_seconds(pid) - before) / (time.monotonic() - began)
+    share = (cpu_seconds(pid, with_children=True) - before) / (time.monotonic() - began)
     for connection in connections:
         # closing it waits for the thread that reads it
         connection.sock.shutdown(socket.SHUT_RDWR)
@@ -152,9 +153,9 @@ def _tiles(place: Place, path: str, pid: int) -> Row:
             connection.request("GET", "/page/tiles")
             threading.Thread(target=_count, args=(connection.getresponse(), told, 0), daemon=True).start()
             time.sleep(5.0)
-        before, began = cpu_seconds(pid), time.monotonic()
+        before, began = cpu_seconds(pid, with_children=True), time.monotonic()
         time.sleep(TILES_SECONDS)
-        shares[read].append((cpu_seconds(pid) - before) / (time.monotonic() - began))
+        shares[read].append((cpu_seconds(pid, with_children=True) - before) / (time.monotonic() - began))
         if read:
             connection.sock.shutdown(socket.SHUT_RDWR)
         connection.close()
@@ -172,12 +173,6 @@ def _count(lines: Any, told: list[int], number: int) -> None:
     with suppress(OSError, ValueError, AttributeError):
         for line in lines:
             told[number] += line.startswith(b"event:")
-
-
-def _timed(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def _ms(values: list[float]) -> str:

@@ -24,6 +24,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from http_server import Connection, running_server
 from place import Place
 
+from tools.processes import resident_bytes
+
 PAUSE = 2.0
 """Seconds between two lines of one client."""
 
@@ -71,7 +73,7 @@ def soak(path: str, pid: int, seconds: float, clients: int, sessions: int) -> in
     memory, began = [], time.monotonic()
     while (passed := time.monotonic() - began) < seconds:
         time.sleep(min(60.0, seconds - passed))
-        memory.append(_resident(pid))
+        memory.append(resident_bytes(pid))
         print(
             f"{passed / 60 + 1:5.1f} min: {memory[-1] / (1 << 20):.1f} MB, {sum(tally.typed.values())} lines typed",
             flush=True,
@@ -145,10 +147,6 @@ def _events(path: str, route: str, tally: Tally) -> Any:
         pass
     if not tally.over.is_set():
         tally.wrong.append(f"{route} ended")
-
-
-def _resident(pid: int) -> int:
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from place import Place, Row, interleaved, timed, tmuxctl
 from tmuxctl.control import Control
 from tmuxctl.terminal.tmux import server
 from tmuxctl.timing import TIMING
+from tools.processes import find_processes, resident_bytes
 
 ROUNDS = 30
 
@@ -190,11 +191,9 @@ def _use(control: Control, seconds: float) -> list[float]:
 def _processor_time(place: Place) -> dict[int, tuple[str, int]]:
     """What each process of this place is, and how long its first thread has run, in nanoseconds."""
     found = {}
-    for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
+    for pid in (os.getpid(), *find_processes(place.folder)):
         with suppress(OSError, IndexError):
             folder = Path(f"/proc/{pid}")
-            if pid != os.getpid() and f"={place.folder}/".encode() not in (folder / "environ").read_bytes():
-                continue
             words = (folder / "cmdline").read_bytes().split(b"\0")
             found[pid] = (_part(pid, words), int((folder / "schedstat").read_bytes().split()[0]))
     return found
@@ -225,13 +224,8 @@ def history(place: Place) -> list[Row]:
             default = default or (control.machine.settings.tmux_history if kept is None else 0)
             told = control.machine.transport.run([("display-message", "-p", "#{pid}")])
             time.sleep(0.5)
-            found[default if kept is None else kept] = _memory(int(told))
+            found[default if kept is None else kept] = resident_bytes(int(told))
         subprocess.run(["tmux", "-L", socket, "kill-server"], capture_output=True)
     measured = ", ".join(f"{kept:,}: {memory / 1e6:.0f} MB" for kept, memory in found.items())
     what = f"memory of tmux with {PRINTERS} sessions that printed {ALL_USED:,} lines each, by the lines it keeps"
     return [Row(what, f"{default:,} (default) ≤ 50 MB", measured, found[default] <= 50e6)]
-
-
-def _memory(pid: int) -> int:
-    """The resident memory of a process in bytes."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")

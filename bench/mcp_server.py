@@ -26,6 +26,8 @@ from typing import Any, NamedTuple
 
 from place import TREE, Place, Row
 
+from tools.processes import cpu_seconds
+
 ROUNDS, WARMING = 100, 5
 PAUSE = 0.02
 """Seconds between two calls: neither server pays for what the other, or a shell that draws its prompt, still does."""
@@ -75,7 +77,7 @@ class Server:
         self.received = b""
         try:
             self.start_seconds = self.ask("initialize", HANDSHAKE).at - began
-            self.start_cpu = cpu_seconds(self.process.pid)
+            self.start_cpu = cpu_seconds(self.process.pid, with_children=True)
             self._write({"method": "notifications/initialized"})
         except BaseException:
             self.close()
@@ -150,12 +152,6 @@ def read_fields(message: Mapping[str, Any]) -> dict[str, Any]:
         raise RuntimeError(result["content"][0]["text"])
     fields: dict[str, Any] = result.get("structuredContent") or json.loads(result["content"][0]["text"])
     return fields
-
-
-def cpu_seconds(pid: int) -> float:
-    """Seconds of processor time that a process and its ended children have used."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(place: Place) -> list[Row]:
@@ -265,11 +261,11 @@ def _asleep(place: Place, words: Sequence[str]) -> list[Row]:
         tmux = int(place.tmux("display-message", "-p", "#{pid}"))
         time.sleep(2)
         pids = (server.process.pid, tmux)
-        before = [cpu_seconds(pid) for pid in pids]
+        before = [cpu_seconds(pid, with_children=True) for pid in pids]
         began = time.perf_counter()
         marks, renewed, pending = _wait_for_nothing(server, sessions)
         seconds = time.perf_counter() - began
-        used = [(cpu_seconds(pid) - at) / seconds for pid, at in zip(pids, before, strict=True)]
+        used = [(cpu_seconds(pid, with_children=True) - at) / seconds for pid, at in zip(pids, before, strict=True)]
     told = ", ".join(f"{mark - before[0]:.2f}" for mark in marks)
     return [
         Row(
@@ -292,7 +288,7 @@ def _wait_for_nothing(server: Server, sessions: Sequence[str]) -> tuple[list[flo
         sixth = began + (len(marks) + 1) * ASLEEP_SECONDS / 6
         answer = server.receive(max(0.0, sixth - time.perf_counter()))
         if answer is None:
-            marks.append(cpu_seconds(server.process.pid))
+            marks.append(cpu_seconds(server.process.pid, with_children=True))
             continue
         session, fields = waits.pop(answer.message["id"]), read_fields(answer.message)
         if not fields["timed_out"]:

@@ -17,6 +17,7 @@ from tmuxctl.fleet.files.reading import read_connector
 from tmuxctl.fleet.running.runner import Runner
 from tmuxctl.fleet.running.transcript import RunTranscript
 from tmuxctl.vocabulary import RunEvent
+from tools.processes import resident_bytes
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
@@ -71,7 +72,7 @@ def _have_run(control: Control, connector: Connector) -> tuple[float, float, lis
             began.append((time.monotonic(), time.process_time()))
         said += event is RunEvent.MESSAGE
         if event is RunEvent.MESSAGE and said in (MESSAGES // 5, MESSAGES):
-            memory.append(_read_memory())
+            memory.append(resident_bytes(os.getpid()))
 
     with closing(RunTranscript(f"{os.path.dirname(connector.path)}/mesh.jsonl")) as transcript:
         Runner(control, connector, transcript, show=show).carry_out()
@@ -113,8 +114,3 @@ def _end_quietly(control: Control, folder: Path) -> float:
     with closing(RunTranscript(f"{folder}/quiet.jsonl")) as transcript:
         Runner(control, connector, transcript, show=show).carry_out()
     return times[RunEvent.END] - times[RunEvent.MESSAGE]
-
-
-def _read_memory() -> int:
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1])

@@ -20,6 +20,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from tools.processes import cpu_seconds, resident_bytes
+
 KEYS, WARMING = 200, 20
 PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
 
@@ -168,7 +172,7 @@ def measure_memory(browser: Browser, address: str, flooding: str, wanted: argpar
     for minute in range(1, wanted.minutes + 1):
         watched["overview"].wait_for_timeout(max(0.0, began + 60 * minute - time.monotonic()) * 1000)
         taken = {f"{name} {what}": value for name, probe in probes.items() for what, value in probe.read().items()}
-        taken["server MiB"] = resident_mib(server)
+        taken["server MiB"] = resident_bytes(server) / 1048576
         print(f"minute {minute}: " + ", ".join(f"{name} {value:.1f}" for name, value in taken.items()), flush=True)
         for name, value in taken.items():
             found.setdefault(name, []).append(value)
@@ -199,17 +203,6 @@ class MemoryProbe:
             "nodes": told["Nodes"],
             "listeners": told["JSEventListeners"],
         }
-
-
-def resident_mib(pid: int) -> float:
-    """Memory of a process that is resident (proc(5))."""
-    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1048576
-
-
-def cpu_seconds(pid: int) -> float:
-    """Processor time of a process (proc(5))."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 if __name__ == "__main__":

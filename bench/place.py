@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
 import statistics
 import subprocess
 import sys
@@ -18,6 +17,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 from tmuxctl.control import Control
+from tools.processes import end_processes
 
 HERE = Path(__file__).resolve().parent
 TREE = HERE.parent
@@ -92,26 +92,13 @@ class Place:
         for socket in self.sockets:
             with suppress(subprocess.TimeoutExpired):
                 subprocess.run(["tmux", "-L", socket, "kill-server"], capture_output=True, timeout=10)
-        self._end_processes()
+        end_processes(self.folder)
         os.chdir(self.cwd)
         os.environ.clear()
         os.environ.update(self.before)
         for mount in self.mounted:
             subprocess.run(["umount", str(mount)], check=False)
         shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _end_processes(self) -> None:
-        """End by pid what still carries this folder in its environment: nobody else can."""
-        marker = f"={self.folder}/".encode()
-        deadline = time.monotonic() + 5.0
-        while time.monotonic() < deadline:
-            left = [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _carries(pid, marker)]
-            if not left:
-                return
-            for pid in left:
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(0.05)
 
     def control(self) -> Control:
         """A service of this place that stays, as a server would hold it."""
@@ -126,13 +113,6 @@ class Place:
         """Every file of this name here, and where a stray command would have made it: the server's folder and the tree."""
         found = [Path(top, name) for top, _, files in os.walk(self.folder) if name in files]
         return found + [path for path in (Path("/", name), Path("/tmp", name), TREE / name) if path.exists()]
-
-
-def _carries(pid: int, marker: bytes) -> bool:
-    try:
-        return pid != os.getpid() and marker in Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return False
 
 
 def tmuxctl(*words: str | bytes, stdin: bytes = b"", env: dict[str, str] | None = None) -> Done:

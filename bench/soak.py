@@ -16,9 +16,7 @@ import gc
 import itertools
 import os
 import shutil
-import signal
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -27,7 +25,9 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tmuxctl.control.service import Control
+from place import Place
+
+from tmuxctl.control import Control
 
 MOST_BYTES = 100
 """What a turn may leave in the server beyond its history."""
@@ -67,8 +67,7 @@ class Soak:
         for index in range(sessions):
             program = ("python3", "-q") if index % 2 else ("bash", "--norc", "--noprofile")
             control.new(f"s{index}", program, history=HISTORY)
-        server = control.machine.transport.run([("display-message", "-p", "#{pid}")])
-        self.server = int(server)
+        self.server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
 
     def run(self, seconds: float, every: float) -> list[Sizes]:
         """The sizes at the start of what is measured, every so many seconds, and once all is quiet again."""
@@ -172,26 +171,14 @@ def main() -> int:
     parser.add_argument("--spawned", action="store_true", help="a tmux process for each call, not one that stays")
     parser.add_argument("--tmux", help="another tmux than the one in PATH")
     chosen = parser.parse_args()
-    folder = tempfile.mkdtemp(prefix="tc-soak-", dir="/tmp")
-    for name in [name for name in os.environ if name.startswith(("TMUX", "XDG_"))]:
-        del os.environ[name]
-    os.environ.update(dict.fromkeys(("HOME", "TMUX_TMPDIR", "TMPDIR", "XDG_STATE_HOME"), folder))
-    os.environ["TMUXCTL_SOCKET"] = "soak"
-    if chosen.tmux:
-        os.environ["PATH"] = f"{Path(chosen.tmux).resolve().parent}:{os.environ['PATH']}"
-    control = Control(resident=not chosen.spawned)
-    server = None
-    try:
+    with Place():
+        if chosen.tmux:
+            os.environ["PATH"] = f"{Path(chosen.tmux).resolve().parent}:{os.environ['PATH']}"
         print(f"{shutil.which('tmux')}: {chosen.sessions} sessions, {chosen.minutes:g} minutes", flush=True)
-        soak = Soak(control, chosen.sessions, chosen.pause)
-        server = soak.server
-        found = faults(soak.run(60 * chosen.minutes, chosen.every), soak.wrong)
-        control.kill(all=True)
-    finally:
-        control.close()
-        if server:
-            os.kill(server, signal.SIGTERM)
-        shutil.rmtree(folder, ignore_errors=True)
+        with Control(resident=not chosen.spawned) as control:
+            soak = Soak(control, chosen.sessions, chosen.pause)
+            found = faults(soak.run(60 * chosen.minutes, chosen.every), soak.wrong)
+            control.kill(all=True)
     print("\n".join(found) or "the promise holds")
     return 1 if found else 0
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import pwd
-import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from exchanges import Exchange
+
+from tools.services import Running
 
 PYTHON = (getattr(sys, "_base_executable", sys.executable), "-q")
 BETWEEN = "=-=-=between=-=-="
@@ -88,22 +87,11 @@ def _split(given: tuple[Exchange, ...], words: list[str], text: str) -> list[str
 
 @contextmanager
 def cluster(folder: Path) -> Iterator[None]:
-    """A PostgreSQL server of its own on a Unix socket alone, and the environment that leads psql to it."""
-    programs = max(Path("/usr/lib/postgresql").glob("*/bin"))
-    data = folder / "pg"
-    data.mkdir()
-    owner = pwd.getpwnam("postgres" if os.getuid() == 0 else pwd.getpwuid(os.getuid()).pw_name)
-    os.chown(data, owner.pw_uid, owner.pw_gid)
+    """A PostgreSQL server of its own, and the environment that leads psql to it."""
+    # the server's own user enters it
     folder.chmod(0o755)
-    about: dict[str, Any] = {"user": owner.pw_uid, "group": owner.pw_gid} if os.getuid() == 0 else {}
-    control = [str(programs / "pg_ctl"), "-D", f"{data}/base", "-w", "-s"]
-    options = f"-c listen_addresses= -c unix_socket_directories={data} -c fsync=off"
-    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/", "check": True}
-    subprocess.run([str(programs / "initdb"), "-D", f"{data}/base", "-A", "trust", "-E", "UTF8"], **about, **quiet)
-    subprocess.run([*control, "-l", f"{data}/log", "-o", options, "start"], **about, **quiet)
-    os.environ |= {"PGHOST": str(data), "PGUSER": owner.pw_name, "PGDATABASE": "postgres"}
-    try:
+    with Running(folder) as running:
+        served = running.start("postgres")
+        assert served, "the PostgreSQL server does not start"
+        os.environ |= served.environment
         yield
-    finally:
-        subprocess.run([*control, "-m", "immediate", "stop"], **about, **quiet)
-        shutil.rmtree(data, ignore_errors=True)

@@ -22,6 +22,7 @@ from tmuxctl.control.observation.observer import Observer
 from tmuxctl.control.sessions import finding
 from tmuxctl.errors import TmuxctlError
 from tmuxctl.results import Wait
+from tools.processes import cpu_seconds
 
 ASLEEP, ASLEEP_SECONDS = 50, 60.0
 PROBES, LOOKS = 1000, 100
@@ -83,9 +84,7 @@ def _asleep(control: Control, session: str, busy: int) -> None:
 
 def _server_cpu(place: Place) -> float:
     """Seconds of CPU the tmux server has used."""
-    pid = place.tmux("display-message", "-p", "#{pid}").strip()
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    return cpu_seconds(int(place.tmux("display-message", "-p", "#{pid}")))
 
 
 def probe(place: Place) -> list[Row]:

@@ -19,11 +19,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from tools.person import person
+from tools.processes import busy_loops, end_processes
 from tools.services import Running
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,9 +34,6 @@ PASSWORD = "Corr3ct-horse!"
 
 PATIENCE = 300.0
 """Seconds one example may take."""
-
-ROUNDS = 100
-"""How often it is looked for what an example left running."""
 
 KEPT = re.compile("PATH|LANG|LC_.*|VIRTUAL_ENV|PYTHONDONTWRITEBYTECODE")
 """What an example has of the caller's environment."""
@@ -142,38 +140,8 @@ def _place() -> Iterator[Path]:
         (place / "work").mkdir()
         yield place
     finally:
-        # a process may start another while it is looked for
-        for _ in range(ROUNDS):
-            if not _end_all(place):
-                break
-            time.sleep(0.05)
+        end_processes(place)
         shutil.rmtree(place, ignore_errors=True)
-
-
-def _end_all(place: Path) -> int:
-    """End what has this home; how many there were."""
-    ended = 0
-    for about in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if f"HOME={place}\0".encode() in about.read_bytes():
-                os.kill(int(about.parent.name), signal.SIGKILL)
-                ended += 1
-    return ended
-
-
-@contextmanager
-def load(processes: int) -> Iterator[None]:
-    """So many processes that only compute, meanwhile."""
-    # each a session of its own, as other programs of the machine are: the scheduler groups by session
-    words = [sys.executable, "-c", "while True: pass"]
-    busy: list[subprocess.Popen[bytes]] = []
-    try:
-        busy.extend(subprocess.Popen(words, start_new_session=True) for _ in range(processes))
-        yield
-    finally:
-        for one in busy:
-            one.kill()
-            one.wait()
 
 
 def main() -> int:
@@ -186,7 +154,7 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _stop)
     wrong = 0
-    with load(given.load):
+    with busy_loops(given.load):
         for one in examples(given.names):
             if lacks := one.lacks():
                 print(f"{one.name:20} not played: {lacks}")

@@ -18,7 +18,7 @@ import pytest
 from programs import program
 
 from tmuxctl.control import Control
-from tools.states.load import busy_loops
+from tools.processes import busy_loops
 
 pytestmark = pytest.mark.on("tmux")
 

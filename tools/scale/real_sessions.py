@@ -10,13 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 
 from faults.command import marked
-from faults.test_thousand import journals, resident
+from faults.test_thousand import journals
 from place import Place, Row, tmuxctl, until
 
 from tmuxctl.control import Control
 from tmuxctl.surfaces.cli.command_server.client import find_socket
 from tmuxctl.surfaces.cli.setup.serving import start_command_server
 from tmuxctl.value import Value
+from tools.processes import cpu_seconds, resident_bytes
 
 ROUNDS, TURNS, IDLE_SECONDS = 7, 40, 10.0
 
@@ -31,7 +32,7 @@ def measure(place: Place, sessions: int) -> list[Row]:
     with Control(resident=True) as control:
         control.new("alone", ("sh",))
         server = int(control.machine.transport.run([("display-message", "-p", "#{pid}")]))
-        before, alone = resident(server), _measure_times(control, "alone")
+        before, alone = resident_bytes(server), _measure_times(control, "alone")
         began = time.monotonic()
         for number in range(sessions - 1):
             control.new(f"s{number:04}", ("sh",), wait=False)
@@ -45,7 +46,7 @@ def measure(place: Place, sessions: int) -> list[Row]:
             ),
             *_measure_lists(sessions),
             *_compare_times(sessions, alone, _measure_times(control, f"s{sessions // 2:04}")),
-            _measure_memory(place, control, sessions, resident(server) - before),
+            _measure_memory(place, control, sessions, (resident_bytes(server) - before) >> 10),
         ]
         home = Path(control.machine.transport.home)
     return [*rows, _measure_end(place, home, sessions)]
@@ -59,9 +60,9 @@ def _measure_lists(sessions: int) -> list[Row]:
         try:
             assert until(lambda: bool(find_socket()) and os.path.exists(find_socket())), "no server of commands"
             rows.append(_list_row(f"{name}, through the server of commands", sessions))
-            before = _cpu_seconds(server.pid)
+            before = cpu_seconds(server.pid)
             time.sleep(IDLE_SECONDS)
-            used = (_cpu_seconds(server.pid) - before) / IDLE_SECONDS
+            used = (cpu_seconds(server.pid) - before) / IDLE_SECONDS
         finally:
             server.kill()
     what = f"CPU of the server of commands with {sessions} idle sessions over {IDLE_SECONDS:g} s"
@@ -152,11 +153,6 @@ def _private_kib(pid: int) -> int:
         rows = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
         return sum(int(row.split()[1]) for row in rows if row.startswith("Private_"))
     return 0
-
-
-def _cpu_seconds(pid: int) -> float:
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def _measure_end(place: Place, state: Path, sessions: int) -> Row:

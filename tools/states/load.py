@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tools.processes import busy_loops
 from tools.states import told
 from tools.states.place import ROOT, environment, libraries_python
 from tools.states.recorder import SOCKET, end_with_parent
@@ -23,32 +24,8 @@ from tools.states.scenarios import parse
 from tools.states.told import Call
 from tools.states.truth import Session, read_record
 
-LOOP = """
-import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
-if os.getppid() != int(sys.argv[1]):
-    sys.exit()
-while True:
-    pass
-"""
-"""A busy loop that ends with its parent."""
-
 PATIENCE = 600.0
 """Seconds one scenario may take on a busy machine."""
-
-
-@contextmanager
-def busy_loops(count: int) -> Iterator[None]:
-    """So many processes that only compute, each in a session of its own: the kernel gives a session one share."""
-    command = [sys.executable, "-I", "-S", "-c", LOOP, str(os.getpid())]
-    loops = [subprocess.Popen(command, start_new_session=True) for _ in range(count)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-        for loop in loops:
-            loop.wait()
 
 
 class Place(NamedTuple):

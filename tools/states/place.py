@@ -7,17 +7,17 @@ import os
 import pwd
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from tools.person import person
+from tools.processes import end_processes
 from tools.services import SYSTEM_PATH, Running
 from tools.states import scenarios
 
@@ -67,16 +67,9 @@ def place(fixtures: Mapping[str, str]) -> Iterator[Path]:
         (folder / "work").chmod(0o1777)
         yield folder
     finally:
-        _end_all(folder)
+        # what scenarios left behind
+        end_processes(folder)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _end_all(folder: Path) -> None:
-    """End what scenarios left behind: every process whose environment names the folder."""
-    for about in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if int(about.parent.name) != os.getpid() and str(folder).encode() in about.read_bytes():
-                os.kill(int(about.parent.name), signal.SIGKILL)
 
 
 @contextmanager
