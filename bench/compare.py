@@ -1,4 +1,4 @@
-"""`make compare`: tmuxctl beside tmux, libtmux and pexpect at the same jobs in one run; writes the tables of docs/comparison.md.
+"""tmuxctl beside tmux, libtmux and pexpect at the same jobs in one run, for docs/comparison.md: `make bench SUITES=compare`.
 
 In the environment ONLY=name,name compares some, DETAIL=1 prints each turn that went wrong. Nothing here passes or fails.
 """

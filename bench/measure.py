@@ -1,4 +1,4 @@
-"""`make measure`: measures what tmuxctl promises and writes the table in docs/measured.md.
+"""`make bench`: measures what tmuxctl promises and writes the table in docs/measured.md.
 
 ONLY=name,name in the environment measures some; exit status 1 if something measured does not hold.
 """

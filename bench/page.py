@@ -1,6 +1,7 @@
 """The page of `tmuxctl serve` in headless Chromium: a key until it is on the screen, and the overview with 200 sessions.
 
-python bench/page.py [--sessions 200 --printing 20 --seconds 30]: it prints what it measured. It needs what `make test-web` does.
+python bench/page.py [--sessions 200 --printing 20 --seconds 30]: it prints what it measured. `make nightly SUITES=web` installs
+what it needs.
 With --minutes 60 it measures the memory of the page and of the server instead, once a minute for so long.
 """
 

@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import random
 import shutil
 import signal
 import socket
@@ -57,6 +58,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=("socket", "gateway"),
         help="run tests of the backend pipe by a second process instead, by name",
     )
+    parser.addoption("--shuffle", type=int, metavar="SEED", help="run the tests in a random order, the same for a seed")
     parser.addoption("--write-golden", action="store_true", help="keep the surface as it comes out now: tests/golden")
 
 
@@ -67,14 +69,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "elsewhere: what `pipe` would run over, carried out by a second process: --elsewhere"
     )
-    config.addinivalue_line("markers", "long: takes minutes with the others of its kind; only FAULTS=all runs it")
+    config.addinivalue_line("markers", "night: takes long; left to `make nightly` by `make test` and .ci/run")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get("FAULTS") != "all":
-        for item in items:
-            if item.get_closest_marker("long"):
-                item.add_marker(pytest.mark.skip(reason="it takes long: FAULTS=all"))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if seed := config.getoption("--shuffle"):
+        random.Random(seed).shuffle(items)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,4 +1,4 @@
-"""What `make compare` rests on: each contender drives a real program, and the tables keep what was not measured again."""
+"""What `bench/compare.py` rests on: each contender drives a real program, and the tables keep what was not measured again."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def own(compared: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> Iterator[
         yield place
 
 
+@pytest.mark.night
 def test_every_contender_answers_a_question(compared, own):
     bash = compared.programs.programs()["bash"]
     line = bash.line("seq 3; printf end")
@@ -45,6 +46,7 @@ def test_every_contender_answers_a_question(compared, own):
     assert (own.folder / "work" / compared.programs.END).exists()
 
 
+@pytest.mark.night
 def test_only_tmuxctl_knows_a_question_it_was_not_told_of(compared, own):
     bash = compared.programs.programs()["bash"]
     asked, own_expression = "read -p 'Overwrite it? [y/N] ' reply", (r"\[y/N\] ?$",)

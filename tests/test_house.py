@@ -30,6 +30,7 @@ def measured() -> house.House:
     return house.measure()
 
 
+@pytest.mark.night
 def test_a_package_holds_few_modules():
     large = {name: count for name, count in measured().packages.items() if count > PACKAGE_MODULES}
     assert not large, f"more than {PACKAGE_MODULES} modules: {large}"

@@ -35,12 +35,14 @@ def prefix(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     assert [path.name for path in folder.rglob("*") if path.is_file()] == ["tmux.1"]
 
 
+@pytest.mark.night
 def test_the_command_runs(prefix: Path, tmp_path: Path) -> None:
     environment = {"PATH": f"{prefix}/bin:{os.environ['PATH']}", "HOME": str(tmp_path)}
     told = subprocess.run(["tmuxctl", "--version"], env=environment, capture_output=True, text=True, check=True)
     assert tmuxctl.__version__ in told.stdout
 
 
+@pytest.mark.night
 def test_the_manual_pages_are_those_of_this_version(prefix: Path) -> None:
     pages = {path.name for path in (prefix / "share/man/man1").iterdir()}
     assert {"tmuxctl.1", "tmuxctl-ask.1", "tmux.1"} <= pages

@@ -349,6 +349,7 @@ def test_every_module_has_its_place_in_the_picture():
     assert not homeless, f"draw them in FLOORS (and docs/architecture.md): {homeless}"
 
 
+@pytest.mark.night
 def test_imports_point_down_only():
     wrong = []
     for name, path in MODULES.items():
@@ -400,7 +401,7 @@ def table_rows(header: str) -> list[list[str]]:
 
 
 def test_contributing_names_the_tests_of_every_room_of_control():
-    table = (ROOT / "CONTRIBUTING.md").read_text().partition("| code | its tests |")[2].partition("\n\n")[0]
+    table = (ROOT / "tests/README.md").read_text().partition("| code | its tests |")[2].partition("\n\n")[0]
     for room in (room for floor in ROOMS["control"] for room in floor if (PACKAGE / "control" / room).is_dir()):
         assert f"`control/{room}`" in table
     named = {
@@ -522,6 +523,7 @@ def later_imports(module: str) -> Iterator[Import]:
     return (found for found in imports(module, MODULES[module]) if found.line in inside)
 
 
+@pytest.mark.night
 def test_an_import_inside_a_function_puts_off_loading_something():
     needless = []
     for module in MODULES:
@@ -580,6 +582,7 @@ def opens(use: Use) -> bool:
     return use.name in ("open", "os.open", "io.open") or use.name.endswith((".read_text", ".read_bytes"))
 
 
+@pytest.mark.night
 def test_files_that_a_program_may_have_put_there_are_opened_in_one_way():
     wrong = unexpected(opens, OPENED_ELSEWHERE)
     assert not wrong, "use tmuxctl.untrusted, or list the function with its reason:\n" + "\n".join(wrong)
@@ -610,6 +613,7 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield node.lineno, node.value
 
 
+@pytest.mark.night
 def test_the_options_of_a_session_are_named_in_one_place():
     there = "tmuxctl.terminal.tmux.options"
     wrong = [
@@ -621,6 +625,7 @@ def test_the_options_of_a_session_are_named_in_one_place():
     assert not wrong, f"use {there}:\n" + "\n".join(wrong)
 
 
+@pytest.mark.night
 def test_the_state_folder_is_named_in_one_place():
     """Scripts that run in a session's folder name their neighbours themselves."""
     names = {value for name, value in vars(layout).items() if name.isupper()}

@@ -95,6 +95,7 @@ def test_the_wheel_holds_plugins_and_profiles_inside_the_package(wheel):
     assert not [name for name in names if "__pycache__" in name]
 
 
+@pytest.mark.night
 def test_the_wheel_and_the_sdist_hold_the_page(wheel, tmp_path):
     """What `make web-assets` brings, too, where it was run."""
     page = ROOT / "tmuxctl" / "surfaces" / "web"
@@ -114,6 +115,7 @@ def test_the_wheel_and_the_sdist_hold_the_page(wheel, tmp_path):
         assert wanted <= {name.partition("/")[2] for name in archive.getnames()}
 
 
+@pytest.mark.night
 def test_the_one_file_has_nothing_of_the_page(one_file):
     assert not [name for name in zipfile.ZipFile(one_file).namelist() if "surfaces/web" in name or "xterm" in name]
 
@@ -129,6 +131,7 @@ with Control() as control:
 """
 
 
+@pytest.mark.night
 def test_type_checkers_see_the_types_of_an_installed_wheel(wheel, tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed: make dev")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True)
@@ -181,6 +184,7 @@ def test_what_others_wrote_is_the_same_code_without_its_docstrings(dist):
     assert dist.undocumented(source) == b'""\n\n\nclass A:\n    ""; B = "\xc3\xbc"\n    def f(self):\n        ""\n\n'
 
 
+@pytest.mark.night
 def test_the_same_source_gives_the_same_one_file(one_file, dist, wheel, tmp_path):
     assert dist.one_file(tmp_path / "again.pyz", wheel).read_bytes() == one_file.read_bytes()
 
@@ -277,6 +281,7 @@ def test_the_one_file_runs_when_the_code_of_a_module_is_damaged(home):
     assert tmuxctl.__version__ in home.version()
 
 
+@pytest.mark.night
 def test_the_one_file_takes_no_code_of_another_version(home, dist, wheel, tmp_path, monkeypatch):
     home.spoil()
     other = tmp_path / "other.whl"

@@ -521,6 +521,7 @@ def test_an_executable_that_does_not_start_is_told(user):
     assert "does not start" in refused(Failed, ("bad", ""), reason="plugin").message
 
 
+@pytest.mark.night
 def test_an_executable_that_hangs_is_ended_with_its_children(user):
     user("slow", f"#!/bin/sh\nsleep 1000 &\necho $! > {user.home}/child\nwait\n")
     with pytest.raises(Failed, match=r"did not end within 0\.5 s") as error:

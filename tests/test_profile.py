@@ -267,6 +267,7 @@ for _ in range(150):
 """
 
 
+@pytest.mark.night
 def test_a_sound_pattern_is_taken_where_its_trial_gets_no_processor():
     with subprocess.Popen([sys.executable, "-c", TRYING], stdout=subprocess.PIPE, cwd=ROOT) as trying:
         assert trying.stdout
@@ -280,6 +281,7 @@ def test_a_sound_pattern_is_taken_where_its_trial_gets_no_processor():
         assert trying.wait(60) == 0
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "pattern",
     [

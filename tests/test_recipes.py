@@ -33,6 +33,7 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return package
 
 
+@pytest.mark.night
 def test_the_debian_package_says_what_it_needs(debian: Path) -> None:
     told = subprocess.run(
         ["dpkg-deb", "--field", debian, "Version", "Depends"], capture_output=True, text=True, check=True
@@ -42,6 +43,7 @@ def test_the_debian_package_says_what_it_needs(debian: Path) -> None:
     assert f"python3 (>= {python}), tmux" in told.stdout
 
 
+@pytest.mark.night
 def test_the_debian_package_holds_the_command_its_pages_and_every_licence(debian: Path, tmp_path: Path) -> None:
     subprocess.run(["dpkg-deb", "--extract", debian, tmp_path], check=True)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}

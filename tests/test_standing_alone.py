@@ -42,6 +42,7 @@ def outside(name: str, text: str) -> list[str]:
     return climbs + [found[0] for found in ABOVE.finditer(text) if name.endswith(".py")]
 
 
+@pytest.mark.night
 def test_no_file_leads_outside_the_tree() -> None:
     found = {}
     for path in tree():

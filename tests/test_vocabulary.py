@@ -86,6 +86,7 @@ def compared(path: Path) -> Iterator[str]:
             yield f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
 
 
+@pytest.mark.night
 def test_a_word_is_compared_with_its_member() -> None:
     found = [place for path in (ROOT / "tmuxctl").rglob("*.py") for place in compared(path)]
     assert not found, "compare with the member of tmuxctl.vocabulary:\n" + "\n".join(found)

@@ -16,6 +16,7 @@ from tmuxctl.control import Control
 from tmuxctl.errors import Conflict, Denied, NotFound, Unreachable, Usage
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 def test_a_pane_of_another_tmux_is_driven_by_its_target(control: Control, person: Person):
     person.tmux("new-window", "-t", "work", "python3 -q")
@@ -161,6 +162,7 @@ def test_two_writers_do_not_mix_and_a_repeated_write_is_typed_once(control: Cont
     until(lambda: control.screen(cat).text.count("one") == 2)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_an_adopted_pane_has_a_name_a_profile_and_a_journal(control: Control, person: Person):
     person.tmux("new-window", "-t", "work", "python3 -q")
@@ -213,6 +215,7 @@ def test_a_server_that_is_gone_is_no_reason_to_fail(control: Control, person: Pe
     assert control.ls().sessions == ()
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_every_pane_of_every_server_is_listed_with_its_state(control: Control, person: Person, until):
     control.new("own", ("cat",))
@@ -226,6 +229,7 @@ def test_every_pane_of_every_server_is_listed_with_its_state(control: Control, p
     assert sorted(names) == ["calc", "own", person.target("work:1.0")]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_the_first_look_at_an_idle_pane_says_idle_and_where_it_is(control: Control, person: Person, place, until):
     person.tmux("new-window", "-t", "work", "-c", str(place), "python3 -q")
@@ -252,6 +256,7 @@ def test_what_is_no_target_is_refused(control: Control, person: Person):
         control.adopt(person.target("work"), "own")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_persons_tmux_is_as_it_was_after_adopting_driving_and_releasing(
     control: Control, person: Person, needs, until

@@ -83,6 +83,7 @@ def test_adopting_that_was_broken_off_is_undone_by_release(control: Control, per
     assert control.adopt(person.target("work"), "mine").cursor is not None
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_options_of_our_names_on_their_server_mean_nothing(control: Control, person: Person):
     for strange in ("a\tb", "a\nb", "junk"):
@@ -127,6 +128,7 @@ def test_an_adopted_pane_is_told_by_what_stays_when_it_is_moved(control: Control
     assert control.show(told).name == "mine"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_writer_that_is_stopped_does_not_keep_others_waiting_for_ever(control: Control, person: Person, place: Path):
     person.tmux("new-window", "-d", "-t", "work:2", "cat")
@@ -168,6 +170,7 @@ def test_a_refused_write_can_be_made_again_with_its_id(control: Control, person:
     assert control.send(person.target("work"), b"true", id="0123456789abcdef").result == "done"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_server_that_hangs_keeps_nobody_from_seeing_the_rest(control: Control, person: Person):
     control.new("own", ("cat",))
@@ -182,6 +185,7 @@ def test_a_server_that_hangs_keeps_nobody_from_seeing_the_rest(control: Control,
     assert listed["mine"] == ("unknown", "backend_timeout")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_an_answer_is_whole_in_a_scrollback_that_is_full(control: Control, person: Person):
     person.tmux("set-option", "-g", "history-limit", "200")

@@ -72,12 +72,14 @@ def test_the_end_of_an_answer_that_came_at_once_and_fills_the_alternate_screen_i
     assert (found.state, found.timed_out, found.complete) == (State.IDLE, False, False)
 
 
+@pytest.mark.night
 def test_an_answer_behind_another_sign_is_given_as_the_rows_that_show(agent: Agent, hasty: None) -> None:
     agent.start("--sign", "◆")
     found = agent.ask("say hello")
     assert (found.answer, found.complete, found.error) == ("◆ hello", False, None)
 
 
+@pytest.mark.night
 def test_a_profile_that_does_not_know_the_sign_of_an_answer_is_noticed_after_three_turns(
     agent: Agent, hasty: None
 ) -> None:
@@ -89,6 +91,7 @@ def test_a_profile_that_does_not_know_the_sign_of_an_answer_is_noticed_after_thr
     assert "in 4 turns" in str(warnings[3])
 
 
+@pytest.mark.night
 def test_a_sign_that_is_found_now_and_then_is_the_right_one(agent: Agent) -> None:
     agent.start()
     found = [agent.ask(words).warning for words in ("silent 0.2", "silent 0.2", "say hello", "silent 0.2")]
@@ -122,6 +125,7 @@ def test_a_turn_that_the_program_tells_to_have_failed_is_an_error(agent: Agent) 
     assert agent.ask("say hello").error is None
 
 
+@pytest.mark.night
 def test_a_turn_whose_error_stands_on_the_screen_is_an_error(agent: Agent) -> None:
     agent.start()
     found = agent.ask("fail 400 no such model")
@@ -138,6 +142,7 @@ def test_what_was_said_before_a_turn_failed_is_its_answer(agent: Agent, tells: b
     assert (found.answer, found.error, found.complete) == ("I begin.", "API Error: 500 server error", False)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("tells", [True, False], ids=["told", "seen"])
 def test_a_turn_that_came_to_its_limit_is_an_error(agent: Agent, tells: bool) -> None:
     agent.start(tells=tells)
@@ -165,6 +170,7 @@ def spare(control: Control, place: Path) -> str:
     return "spare"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("tells", [True, False], ids=["told", "seen"])
 def test_a_turn_that_failed_is_taken_by_the_fallback(agent: Agent, spare: str, tells: bool) -> None:
     agent.start(tells=tells)
@@ -174,6 +180,7 @@ def test_a_turn_that_failed_is_taken_by_the_fallback(agent: Agent, spare: str, t
     assert "429 too many requests" in found.passed[0].message
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("tells", [True, False], ids=["told", "seen"])
 @pytest.mark.parametrize("done", ["say I begin.", "tool make"])
 def test_a_turn_that_failed_after_it_did_something_is_not_given_to_another(

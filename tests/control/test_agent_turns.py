@@ -74,6 +74,7 @@ def agent(control: Control, place: Path) -> Agent:
 # the end
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("tells", [True, False], ids=["told", "seen"])
 @pytest.mark.parametrize("work", ["think 1", "silent 2.5", "stall 2.5", "retry 1"])
 def test_a_turn_ends_when_the_program_is_done(agent: Agent, work: str, tells: bool) -> None:
@@ -83,6 +84,7 @@ def test_a_turn_ends_when_the_program_is_done(agent: Agent, work: str, tells: bo
     assert "● done" in found.answer
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("tells", [True, False], ids=["told", "seen"])
 def test_a_composer_that_looks_ready_for_a_moment_ends_no_turn(agent: Agent, tells: bool) -> None:
     agent.start("--ready-flash", "1000", tells=tells)
@@ -90,11 +92,13 @@ def test_a_composer_that_looks_ready_for_a_moment_ends_no_turn(agent: Agent, tel
     assert agent.ask("silent 0.5; say again").answer == "again"
 
 
+@pytest.mark.night
 def test_a_turn_ends_though_the_title_says_nothing(agent: Agent) -> None:
     agent.start("--no-title")
     assert agent.ask("silent 1.5; say hello").answer == "hello"
 
 
+@pytest.mark.night
 def test_no_turn_ends_while_the_composer_does_not_show(agent: Agent) -> None:
     agent.start("--no-title", changed={"prompt": "{id: input, re: '^❯(?: |$)', where: 'bottom:4', detail: agent}"})
     # for longer than a silent program is known to work
@@ -102,6 +106,7 @@ def test_no_turn_ends_while_the_composer_does_not_show(agent: Agent) -> None:
     assert (found.answer, found.state, found.timed_out) == ("done", State.IDLE, False)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("vice", ["--stale-stop", "--side-thread"])
 def test_the_end_of_another_turn_ends_none(agent: Agent, vice: str) -> None:
     agent.start(vice, tells=True)
@@ -111,6 +116,7 @@ def test_the_end_of_another_turn_ends_none(agent: Agent, vice: str) -> None:
         assert (found.answer, found.source, found.by) == (words, "hook", "hook")
 
 
+@pytest.mark.night
 def test_an_end_that_is_told_late_still_gives_the_answer(agent: Agent) -> None:
     agent.start("--late-hook", "250", tells=True)
     for word in ("one", "two"):
@@ -118,6 +124,7 @@ def test_an_end_that_is_told_late_still_gives_the_answer(agent: Agent) -> None:
         assert (found.answer, found.source) == (word, "hook")
 
 
+@pytest.mark.night
 def test_what_a_program_tells_too_late_is_read_off_the_screen(agent: Agent) -> None:
     agent.start("--late-hook", "60000", tells=True)
     found = agent.ask("think 0.5; say hello")
@@ -137,6 +144,7 @@ def test_a_program_that_tries_again_says_so(agent: Agent) -> None:
     assert (found.state, found.detail, found.timed_out) == (State.BUSY, "retrying", True)
 
 
+@pytest.mark.night
 def test_a_limit_that_is_used_up_is_told(agent: Agent) -> None:
     agent.start()
     found = agent.ask("limit")
@@ -168,6 +176,7 @@ def test_a_program_at_work_is_given_nothing(agent: Agent, until: Callable[..., A
     assert (agent.submitted, agent.log("queued"), len(agent.log("pasted"))) == (["until go; say one"], [], 1)
 
 
+@pytest.mark.night
 def test_what_runs_without_a_turn_is_waited_for_or_refused(agent: Agent, place: Path) -> None:
     agent.start()
     agent.control.send(agent.name, b"until go; say one")
@@ -180,6 +189,7 @@ def test_what_runs_without_a_turn_is_waited_for_or_refused(agent: Agent, place: 
     assert (agent.submitted, agent.log("queued")) == (["until go; say one", "say two"], [])
 
 
+@pytest.mark.night
 def test_turns_queue_up_with_us_and_not_in_the_program(agent: Agent, another: Callable[[], Control]) -> None:
     agent.start(tells=True)
     found = {}
@@ -199,6 +209,7 @@ def test_turns_queue_up_with_us_and_not_in_the_program(agent: Agent, another: Ca
 LONG = "until never\n" + "more of it\n" * 30 + "end"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("text", ["until never", "until never\nand\n  more", LONG], ids=["line", "lines", "long"])
 @pytest.mark.parametrize("tells", [True, False], ids=["told", "seen"])
 def test_an_interrupted_text_is_not_glued_to_the_next(agent: Agent, text: str, tells: bool) -> None:
@@ -208,6 +219,7 @@ def test_an_interrupted_text_is_not_glued_to_the_next(agent: Agent, text: str, t
     assert (agent.submitted, agent.log("interrupted"), agent.log("queued")) == ([text, "say next"], [text], [])
 
 
+@pytest.mark.night
 def test_a_turn_that_took_too_long_must_be_over_before_the_next(agent: Agent, place: Path) -> None:
     agent.start()
     found = agent.ask("until go; say one", timeout=0.8)
@@ -315,6 +327,7 @@ def test_an_answer_is_whole_though_the_history_was_cleared(agent: Agent) -> None
     assert (found.answer, found.complete) == (TEXT, True)
 
 
+@pytest.mark.night
 def test_answers_are_whole_where_the_history_is_full(agent: Agent, place: Path) -> None:
     # tmux drops the oldest tenth of it each time
     agent.start(history=150)
@@ -417,6 +430,7 @@ QWEN_LIKE = {
 }
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("work", ["think 4", "think 2; slow 30"])
 def test_a_program_that_draws_ten_times_a_second_under_its_prompt_is_at_work(agent: Agent, work: str) -> None:
     agent.start("--loading", "--no-title", changed=QWEN_LIKE)

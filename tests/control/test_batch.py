@@ -76,6 +76,7 @@ def test_steps_come_as_a_list_as_text_and_as_a_file(control: Control, place: Pat
     assert outcomes(done) == ["done", "done"]
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux", "resident")
 def test_neither_the_echo_nor_earlier_output_ends_a_wait(control: Control, held: Held) -> None:
     control.new("t", SHELL)
@@ -95,6 +96,7 @@ def test_neither_the_echo_nor_earlier_output_ends_a_wait(control: Control, held:
     assert control.wait("t", text="MARK").matched == "text"
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux", "resident")
 def test_a_wait_looks_behind_the_input_of_its_batch_though_another_types(
     control: Control, another: Callable[[], Control]
@@ -177,6 +179,7 @@ WRONG: list[tuple[Any, str, str]] = [
 ]
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux")
 @pytest.mark.parametrize(("steps", "message", "hint"), WRONG)
 def test_a_wrong_step_is_named_before_any_is_carried_out(
@@ -227,6 +230,7 @@ def test_a_file_that_cannot_be_read_is_told(control: Control, place: Path) -> No
         control.batch("t", [{"screen": {}}], file=str(place / "nowhere"))
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe", "resident")
 def test_it_ends_at_the_first_step_that_fails_or_goes_on(control: Control) -> None:
     control.new("t", BASH)
@@ -299,6 +303,7 @@ def test_a_database_is_asked_line_by_line(control: Control, needs: Callable[...,
     assert [one.result.text for one in done.steps] == ["", "", "6\n7", "42"]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 def test_a_time_for_the_whole_ends_the_step_under_way(control: Control) -> None:
     control.new("t", BASH)
@@ -335,6 +340,7 @@ def test_what_was_done_goes_with_a_cancelled_call(
     assert control.batch("t", [{"wait": {"text": "^END$"}}]).ok
 
 
+@pytest.mark.night
 @pytest.mark.on("resident")
 def test_a_thousand_steps(control: Control) -> None:
     # with the terminal's echo the text of one line may come between what cat prints of the one before and its end
@@ -388,6 +394,7 @@ def test_the_batch_of_a_dead_process_keeps_nobody_out(control: Control) -> None:
     assert control.machine.io.look("t", (options.BATCH,)).values == [""]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_long_step_keeps_the_batch_from_running_out(
     control: Control, another: Callable[[], Control], held: Held, until: Callable[[Callable[[], Any]], Any]

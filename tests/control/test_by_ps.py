@@ -18,6 +18,7 @@ def without_proc(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(LocalTransport, "proc_file", "/nowhere")
 
 
+@pytest.mark.night
 def test_a_shell_is_idle_and_its_command_is_busy_until_it_ends(control: Control, held: Held) -> None:
     control.new("s", SHELL, shell_marks=False, profile="none")
     assert control.wait("s").matched == "idle"

@@ -97,6 +97,7 @@ def test_plain_values_become_what_the_operation_takes(control: Control) -> None:
     assert control.call("wait", {"session": "t", "text": "never", "timeout": "100ms"}).timed_out
 
 
+@pytest.mark.night
 def test_a_calls_deadline_bounds_a_wait(control: Control) -> None:
     control.new("t", LINES)
     assert control.call("wait", {"session": "t", "text": "never", "timeout": 3600}, timeout=0.2).timed_out

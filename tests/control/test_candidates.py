@@ -324,6 +324,7 @@ def test_a_limited_program_s_turn_goes_to_the_next(control: Control, chats: Chat
     assert there["fix"].state is State.IDLE
 
 
+@pytest.mark.night
 @REAL
 def test_the_session_beside_is_used_again_and_the_first_asked_first(control: Control, chats: Chats, log):
     chats(a="limited", b="answers")
@@ -436,6 +437,7 @@ def test_a_turn_that_may_have_been_taken_is_given_to_nobody_else(control: Contro
     assert sorted(one.name for one in control.ls().sessions) == ["a", "c", "d"]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_busy_program_is_no_reason(control: Control, chats: Chats):
     chats(b="answers")
@@ -457,6 +459,7 @@ def test_a_program_told_to_exit_is_not_replaced_by_that_turn(control: Control, c
     assert control.ask("fix", b"next").answered_by == "b"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_whose_time_was_over_or_that_was_killed_is_not_replaced_by_that_turn(
     control: Control, another: Callable[[], Control], chats: Chats, until, log
@@ -504,6 +507,7 @@ def test_a_turn_with_an_id_stays_with_the_program_that_was_given_it(control: Con
     assert log() == ["b: one", "a: two", "b: two"]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("tells", [True, False], ids=["telling", "silent"])
 def test_the_limit_of_a_program_with_a_composer(control: Control, chats: Chats, place: Path, tells: bool):

@@ -53,6 +53,7 @@ def test_a_chat_without_signs_is_answered_exactly(control: Control, text: str) -
     assert (found.state, found.complete, found.submitted.ok) == (State.IDLE, True, True)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_a_chat_that_works_in_silence_is_busy(control: Control) -> None:
     talk(control)

@@ -29,6 +29,7 @@ def test_a_signal_is_told_by_its_name(control: Control, name: str) -> None:
     assert (ended.exit_status, ended.signal) == (None, name)
 
 
+@pytest.mark.night
 @pytest.mark.on("pipe", "resident")
 def test_an_end_is_seen_the_same_way_elsewhere(control: Control) -> None:
     for text, status, signal in (("exit 7", 7, None), ("kill -TERM $$", None, "TERM"), ("echo bye; exit 0", 0, None)):
@@ -48,6 +49,7 @@ os._exit(7)
 """
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("ask", ["show", "ls", "wait"])
 @pytest.mark.on("tmux", "pipe", "resident")
 def test_the_status_of_a_program_that_closes_its_terminal_before_it_ends(control: Control, ask: str) -> None:
@@ -70,6 +72,7 @@ def test_what_an_ended_program_printed_stays_readable(control: Control) -> None:
     assert control.log("t").text == "some words"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_that_ended_early_never_looks_like_success(control: Control) -> None:
     for number in range(12):

@@ -27,6 +27,7 @@ def shell(request: pytest.FixtureRequest, control: Control, needs: Callable[...,
     return str(request.param)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_every_shell_gives_output_and_status(control: Control, shell: str, place: Path) -> None:
     cases = [
@@ -82,6 +83,7 @@ def test_a_command_runs_in_the_sessions_shell(control: Control, place: Path) -> 
     assert control.exec("t", ("printf 'no newline'",)).output == "no newline"
 
 
+@pytest.mark.night
 def test_a_command_that_takes_longer_than_allowed_goes_on(control: Control, held: Held) -> None:
     control.new("t", SHELL)
     ran = control.exec("t", (f"echo first; {held.words}; echo second",), timeout=0.4)
@@ -92,6 +94,7 @@ def test_a_command_that_takes_longer_than_allowed_goes_on(control: Control, held
     assert control.exec("t", ("echo third",)).output == "third\n"
 
 
+@pytest.mark.night
 def test_nothing_is_typed_into_a_running_program(control: Control) -> None:
     control.new("t", SHELL)
     control.exec("t", ("true",))
@@ -109,6 +112,7 @@ def test_nothing_is_typed_into_a_running_program(control: Control) -> None:
     assert control.exec("t", ("echo hello",)).output == "hello\n"
 
 
+@pytest.mark.night
 @pytest.mark.on("resident")
 def test_nothing_is_typed_behind_a_command_that_is_still_on_its_way(control: Control, until) -> None:
     control.new("t", SHELL)
@@ -137,6 +141,7 @@ def test_nothing_is_typed_behind_a_command_that_is_still_on_its_way(control: Con
     assert refused.value.reason == "busy"
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux")
 def test_nothing_is_typed_into_what_is_no_shell(control: Control) -> None:
     control.new("t", LINES)
@@ -213,6 +218,7 @@ def test_of_a_command_that_is_none_only_the_shells_complaint_is_told(
     assert control.exec("t", ('echo "next"',)).output == "next\n"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_a_command_that_asks_is_not_waited_for(control: Control, shell: str, place: Path) -> None:
     (place / "kept").write_text("")
@@ -227,6 +233,7 @@ def test_a_command_that_asks_is_not_waited_for(control: Control, shell: str, pla
     assert control.exec("t", ("echo next",)).output == "next\n"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_command_that_waits_for_a_line_is_not_waited_for(control: Control) -> None:
     control.new("t", ("bash", "--norc"))
@@ -237,6 +244,7 @@ def test_a_command_that_waits_for_a_line_is_not_waited_for(control: Control) -> 
     assert control.wait("t", text="^hello Ada$").matched
 
 
+@pytest.mark.night
 def test_a_silent_command_is_waited_for(control: Control) -> None:
     control.new("t", SHELL)
     assert control.exec("t", ("sleep 2; echo done",)).output == "done\n"

@@ -36,6 +36,7 @@ def stopped(control: Control) -> Iterator[None]:
         os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.night
 def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: Control) -> None:
     control.new("t", LINES)
     pane = server.read_pane(control.machine.io, "t")
@@ -53,6 +54,7 @@ def test_a_write_into_a_hanging_tmux_is_unknown_and_typed_at_most_once(control: 
     assert control.log("t").text.count("only once") == 2  # echo and answer
 
 
+@pytest.mark.night
 def test_looking_at_a_hanging_tmux_ends_in_time(control: Control) -> None:
     control.new("t", LINES)
     with stopped(control), pytest.raises(Unreachable) as silent:
@@ -72,6 +74,7 @@ def test_a_socket_that_was_deleted_comes_back_with_its_sessions(control: Control
     assert control.machine.transport.run([("display-message", "-p", "#{pid}")]) == pid
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_the_last_session_can_be_killed_and_another_started_again_and_again(control: Control) -> None:
     for _ in range(5):
@@ -113,6 +116,7 @@ def test_a_damaged_file_costs_no_other_session(control: Control, place: Path) ->
     assert spec.with_name("spec.json.corrupt").exists()
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_process_that_is_stopped_while_it_opens_a_client_leaves_no_doubt_about_a_write(control: Control) -> None:
     control.new("t", LINES)
@@ -157,6 +161,7 @@ def _open_and_die(control: Control, seed: int, rounds: int) -> list[str]:
     return [sys.executable, "-c", OPEN_AND_DIE, transport.socket, transport.home, str(seed), str(rounds)]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_processes_that_are_killed_take_no_session_with_them(control: Control) -> None:
     """tmux before 3.7 dies of a notification while a control client opens: that of a client which leaves because its process
@@ -206,6 +211,7 @@ def _find_keeper(parent: psutil.Process) -> psutil.Process | None:
     return None
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_process_that_is_killed_leaves_no_client(control: Control, until: Any) -> None:
     control.new("t", SHELL)

@@ -42,6 +42,7 @@ def test_nothing_is_waited_for_or_captured_that_was_not_asked_for(control: Contr
     assert (looked.wait, looked.screen and "b" in looked.screen.text) == (None, True)
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux", "resident")
 def test_neither_the_echo_nor_earlier_output_answers(control: Control, held: Held) -> None:
     control.new("t", SHELL)
@@ -55,6 +56,7 @@ def test_neither_the_echo_nor_earlier_output_answers(control: Control, held: Hel
     assert control.wait("t", text="MARK").matched == "text"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("argv", [("bash", "--norc"), ("bash",), ("zsh", "-f")], ids=("unmarked", "marked", "zsh"))
 @pytest.mark.on("tmux", "resident")
 def test_the_echo_of_a_line_editor_does_not_answer(
@@ -142,6 +144,7 @@ def test_a_resident_process_sees_that_the_session_is_another_size_now_and_anothe
     assert (other.wait.matched, other.screen.cols) == ("text", 70)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 def test_a_journal_whose_writer_died_is_started_again(
     control: Control, until: Callable[[Callable[[], Any]], Any]
@@ -175,6 +178,7 @@ def test_a_screen_without_the_state(control: Control) -> None:
     assert (bare.text, bare.cursor, bare.position) == (judged.text, judged.cursor, judged.position)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 def test_output_that_comes_just_as_the_wait_begins_is_seen(control: Control) -> None:
     """Nothing else comes afterwards that would wake it."""

@@ -35,6 +35,7 @@ def ask_and_die(session: str, text: str, seen: Path) -> None:
     asker.wait()
 
 
+@pytest.mark.night
 def test_a_command_whose_asker_was_killed_runs_once_and_its_answer_comes(control: Control, tmp_path: Path):
     control.new("sh", ("bash",))
     count, go = tmp_path / "count", tmp_path / "go"
@@ -71,6 +72,7 @@ def test_a_new_id_is_a_new_turn(control: Control, tmp_path: Path):
     assert count.read_text() == "x\n" * 3
 
 
+@pytest.mark.night
 def test_what_others_typed_since_does_not_have_it_typed_again(control: Control, tmp_path: Path):
     control.new("sh", ("bash",))
     count = tmp_path / "count"
@@ -102,6 +104,7 @@ def test_an_agent_whose_asker_was_killed_is_told_once(control: Control, tmp_path
     assert agent.submitted == ["work"]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_text_that_was_pasted_and_not_sent_is_sent_once(control: Control, tmp_path: Path):
     """Killed between the paste and Enter."""
@@ -112,6 +115,7 @@ def test_a_text_that_was_pasted_and_not_sent_is_sent_once(control: Control, tmp_
     assert agent.submitted == ["work"]
 
 
+@pytest.mark.night
 def test_two_askers_with_one_id_are_one_after_the_other(control: Control):
     control.new("sh", ("bash",))
     first = threading.Thread(target=control.ask, args=("sh", b"sleep 2; echo x"), kwargs={"id": ID})

@@ -316,6 +316,7 @@ def test_when_a_turn_begins_old_events_go(agent: Agent, place: Path, another: Ca
     assert len(list(its_events(place).iterdir())) == 20 + 1 + 2
 
 
+@pytest.mark.night
 def test_what_is_planted_among_them_breaks_no_turn(agent: Agent, place: Path) -> None:
     agent.start(tells=True)
     for number, plant in enumerate(PLANTS):
@@ -352,6 +353,7 @@ def test_what_a_program_tells_by_hand_counts_as_told_by_it(agent: Agent, place: 
     assert (shown.state, agent.log("ran")) == (State.ASKING, [])
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_a_wait_is_woken_by_what_a_program_tells(agent: Agent, place: Path) -> None:
     agent.start(tells=True)
@@ -371,6 +373,7 @@ def test_the_program_is_started_so_that_it_tells(agent: Agent, place: Path) -> N
     assert agent.control.show(agent.name).argv[1:] == ("--no-title",)
 
 
+@pytest.mark.night
 def test_a_command_that_only_starts_the_program_is_left_as_it_is(agent: Agent, place: Path) -> None:
     agent.start("--no-title", tells=True)
     agent.control.new("b", ("sh", "-c", f"exec {PROGRAM} --no-title"), profile="agent")

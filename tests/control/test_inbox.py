@@ -96,6 +96,7 @@ def test_messages_wait_while_it_works_and_come_as_one_text(agent: ToldAgent) -> 
     assert agent.waiting == []
 
 
+@pytest.mark.night
 def test_a_message_that_is_waited_for_comes_when_the_work_is_over(
     agent: ToldAgent, another: Callable[..., Control]
 ) -> None:
@@ -112,6 +113,7 @@ def test_a_message_that_is_waited_for_comes_when_the_work_is_over(
     assert agent.told == ["[from boss]\none"]
 
 
+@pytest.mark.night
 @on_tmux
 def test_a_killed_process_submits_nothing_twice_and_loses_nothing(agent: ToldAgent, until: Until) -> None:
     agent.start("--late-show", "2000")
@@ -172,6 +174,7 @@ def test_who_read_the_messages_before_another_gave_them_is_refused(agent: ToldAg
     assert agent.told == ["[from boss]\none"]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "vice", [["--swallow-enter", "1"], ["--slow-enter", "40"], ["--no-bracketed"], ["--loses", "3"]], ids=" ".join
 )
@@ -183,6 +186,7 @@ def test_a_program_with_vices_is_told_once(agent: ToldAgent, vice: list[str]) ->
     assert (agent.waiting == []) is bool(agent.told)
 
 
+@pytest.mark.night
 def test_a_message_that_never_shows_waits(agent: ToldAgent) -> None:
     agent.start("--never-shows")
     told = agent.tell("one", wait=True)
@@ -213,6 +217,7 @@ def test_a_program_without_a_profile_is_not_told(control: Control) -> None:
     assert refused.value.reason == "no_agent"
 
 
+@pytest.mark.night
 def test_a_program_that_asks_is_told_afterwards(agent: ToldAgent) -> None:
     agent.start()
     assert agent.ask("tool make; say made").asking is not None
@@ -260,6 +265,7 @@ def inbox_error(agent: ToldAgent) -> str:
     return ""
 
 
+@pytest.mark.night
 def test_an_inbox_is_emptied(agent: ToldAgent) -> None:
     agent.start()
     assert agent.control.inbox_clear("a").messages == ()
@@ -273,6 +279,7 @@ def test_an_inbox_is_emptied(agent: ToldAgent) -> None:
     assert agent.told == ["[from boss]\nthree"]
 
 
+@pytest.mark.night
 def test_an_inbox_holds_a_thousand_messages(agent: ToldAgent) -> None:
     agent.start()
     agent.work()
@@ -286,6 +293,7 @@ def test_an_inbox_holds_a_thousand_messages(agent: ToldAgent) -> None:
     assert len(agent.waiting) == 1000
 
 
+@pytest.mark.night
 def test_a_message_and_an_inbox_have_a_size(agent: ToldAgent) -> None:
     agent.start()
     agent.work()
@@ -308,6 +316,7 @@ def test_a_message_is_lines_of_text(agent: ToldAgent, text: str) -> None:
     assert agent.waiting == []
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("kind", ["fifo", "link", "folder", "garbage", "huge", "cut"])
 def test_whatever_stands_in_place_of_an_inbox_does_no_harm(agent: ToldAgent, kind: str) -> None:
     agent.start()
@@ -350,6 +359,7 @@ def test_whatever_stands_in_place_of_an_inbox_does_no_harm(agent: ToldAgent, kin
     assert agent.told == ["[from boss]\none\n\n[from boss]\ntwo"]
 
 
+@pytest.mark.night
 @on_tmux
 def test_who_names_nobody_sends_as_the_session_it_runs_in(agent: ToldAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     agent.start()
@@ -376,6 +386,7 @@ def test_a_call_that_is_repeated_with_its_id_keeps_its_message_once(agent: ToldA
     assert agent.told == ["[from boss]\none"]
 
 
+@pytest.mark.night
 @on_tmux
 def test_the_server_delivers_while_it_runs(
     agent: ToldAgent,
@@ -393,6 +404,7 @@ def test_the_server_delivers_while_it_runs(
     until(lambda: not agent.file.exists())
 
 
+@pytest.mark.night
 @on_tmux
 def test_a_program_of_another_machine_is_told_by_its_address(agent: ToldAgent, monkeypatch: pytest.MonkeyPatch) -> None:
     # a machine that is this one, by another door

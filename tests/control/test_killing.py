@@ -50,6 +50,7 @@ def test_several_can_be_killed_at_once(control: Control) -> None:
     assert control.kill(all=True).killed == ()
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux", "pipe", "resident")
 def test_one_that_goes_meanwhile_costs_no_other_anything(control: Control) -> None:
     """Neither its screen nor its end; and what has its name by now is another session, which stays."""
@@ -87,6 +88,7 @@ def test_what_to_kill_has_to_be_said(control: Control) -> None:
     assert control.show("a").state.value == "idle"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_programs_that_ignore_polite_signals_end_too(control: Control, place: Path) -> None:
     control.new("t", program("stubborn"))
@@ -135,6 +137,7 @@ def test_the_last_output_of_a_program_is_kept_where_its_journal_is_late(
     assert control.log("t", raw=True).data.count(b"y") == printed // 2
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_journal_that_never_ends_holds_up_no_kill(control: Control, place: Path, until: Callable[[Any], Any]) -> None:
     folder = place / "state/tmuxctl/t/sessions" / str(control.new("t", ("sh", "-c", "read x")).id)
@@ -227,6 +230,7 @@ def test_what_was_killed_can_be_listed_until_it_is_pruned(control: Control) -> N
     assert [one.name for one in control.ls(ended=True).sessions] == ["living"]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_what_a_plugin_keeps_is_told_until_it_is_gone_or_forced(control: Control, place: Path) -> None:
     plugins = place / ".config" / "tmuxctl" / "plugins"
@@ -294,6 +298,7 @@ def test_a_lock_whose_holder_was_killed_goes_with_prune(control: Control, until:
     assert not candidates.is_symlink()
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_that_ends_in_an_orderly_way_is_given_the_time(control: Control, place: Path, until: Any) -> None:
     """A hang-up, which it does not expect, would cut it off."""

@@ -32,6 +32,7 @@ def test_a_shell_that_waits_is_idle(control: Control) -> None:
     assert control.screen("s").state is State.IDLE
 
 
+@pytest.mark.night
 def test_a_silent_command_is_busy_until_it_ends(control: Control, held: Held) -> None:
     control.new("s", SHELL)
     control.send("s", held.words.encode())
@@ -42,6 +43,7 @@ def test_a_silent_command_is_busy_until_it_ends(control: Control, held: Held) ->
     assert (found.matched, found.state) == ("idle", State.IDLE)
 
 
+@pytest.mark.night
 def test_idle_counts_only_when_what_was_typed_was_taken(control: Control, another: Callable[[], Control]) -> None:
     control.new("s", SHELL)
     for _ in range(5):
@@ -66,6 +68,7 @@ def test_a_password_question_is_asking(control: Control) -> None:
     assert "tmuxctl decide s" in error.value.hint
 
 
+@pytest.mark.night
 def test_the_end_of_the_program_ends_a_wait_for_idle(control: Control) -> None:
     control.new("s", ("sh", "-c", "sleep 0.5; exit 3"))
     with pytest.raises(Exited) as error:
@@ -81,6 +84,7 @@ def test_new_does_not_wait_if_told_so(control: Control) -> None:
     assert control.new("s", ("sh", "-c", "sleep 5"), wait=False).state is State.STARTING
 
 
+@pytest.mark.night
 def test_waits_for_one_of_several_sessions(control: Control) -> None:
     control.new("a", SHELL)
     control.new("b", SHELL)
@@ -91,6 +95,7 @@ def test_waits_for_one_of_several_sessions(control: Control) -> None:
     assert [one.session for one in found.waits] == ["b"]
 
 
+@pytest.mark.night
 def test_waits_for_all_of_several_sessions(control: Control) -> None:
     for name, seconds in (("a", "0.4"), ("b", "0.1")):
         control.new(name, SHELL)
@@ -137,6 +142,7 @@ def test_a_change_is_waited_for(control: Control) -> None:
     assert found.matched == "change"
 
 
+@pytest.mark.night
 def test_a_wait_for_idle_survives_a_new_size(control: Control, another: Callable[[], Control]) -> None:
     control.new("s", SHELL)
     control.send("s", b"sleep 0.6")
@@ -163,6 +169,7 @@ def python(control: Control) -> Control:
     return control
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 def test_a_computation_is_busy_though_it_prints_nothing(python: Control, place: Path) -> None:
     python.send("p", b"import os\nwhile not os.path.exists('go'): pass\n", multiline=True)
@@ -173,6 +180,7 @@ def test_a_computation_is_busy_though_it_prints_nothing(python: Control, place: 
     assert python.wait("p").matched == "idle"
 
 
+@pytest.mark.night
 @pytest.mark.on("resident")
 def test_a_process_that_stays_writes_the_same_state_only_now_and_then(
     control: Control, another: Callable[..., Control], held: Held
@@ -200,6 +208,7 @@ def test_a_process_that_stays_writes_the_same_state_only_now_and_then(
     assert another().show("s").state is State.BUSY
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_prompt_in_the_output_is_not_believed(control: Control) -> None:
     control.new("s", SHELL)
@@ -245,6 +254,7 @@ def events(stream: Iterator[Any], until: Callable[[Any], bool]) -> list[Any]:
     return found
 
 
+@pytest.mark.night
 def test_watch_tells_the_present_state_then_each_change(
     control: Control, another: Callable[[], Control], held: Held
 ) -> None:
@@ -262,6 +272,7 @@ def test_watch_tells_the_present_state_then_each_change(
     assert list(stream) == []
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_watch_hears_of_new_sessions(control: Control, another: Callable[[], Control]) -> None:
     control.new("a", SHELL)
@@ -314,6 +325,7 @@ def test_watch_asks_for_all_facts_only_where_a_session_came(
     assert asked[1] > whole
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_watch_tells_the_new_name_of_a_session_that_prints_nothing(
     control: Control, another: Callable[[], Control]

@@ -179,6 +179,7 @@ def test_a_terminal_that_hides_input_is_told_at_once(
     until(lambda: listed(lister).state is State.ASKING)
 
 
+@pytest.mark.night
 def test_what_tmux_knows_of_a_session_is_told_at_once(
     control: Control, lister: Control, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +207,7 @@ def test_a_session_whose_files_are_gone_is_told_at_once(
     assert listed(lister).status.detail == "folder_gone"
 
 
+@pytest.mark.night
 def test_what_time_alone_changes_is_not_told_again(
     control: Control, another: Callable[..., Control], hold: Path, until: Callable[..., Any]
 ) -> None:
@@ -214,6 +216,7 @@ def test_what_time_alone_changes_is_not_told_again(
     until(lambda: listed(lister).status.detail == "silent")
 
 
+@pytest.mark.night
 def test_a_session_is_looked_at_again_after_a_while(
     control: Control, another: Callable[..., Control], until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,6 +89,7 @@ def test_a_lost_session_can_be_killed(lost: Control) -> None:
     assert lost.log("t").text.startswith("last words")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_many_lost_sessions_are_killed_by_one_list(
     control: Control, crash: Callable[[], None], monkeypatch: pytest.MonkeyPatch

@@ -55,6 +55,7 @@ def same(then: Screen, now: Screen) -> None:
     assert not now.approximate
 
 
+@pytest.mark.night
 def test_each_screen_that_was_seen_is_found_again_by_its_cursor(control: Control, needs: Callable[..., None]) -> None:
     needs("bash", "vim")
     control.new("sh", ("bash", "--norc"), size="90x24", env={"PS1": "$ "})
@@ -89,6 +90,7 @@ def test_each_screen_that_was_seen_is_found_again_by_its_cursor(control: Control
     same(seen[3], control.screen("sh", at=seen[3].position, ansi=True, trim=False))
 
 
+@pytest.mark.night
 def test_a_moment_far_behind_a_flood_is_drawn_without_all_that_came_before(control: Control) -> None:
     control.new("t", ("sh", "-c", "seq 400000; echo MIDDLE; read x; seq 400000; read x"), size="80x24")
     then = settled(control, "t", "MIDDLE")
@@ -113,6 +115,7 @@ for part in range(3):
 """
 
 
+@pytest.mark.night
 def test_a_keyframe_is_kept_of_a_quiet_program_and_drawn_from(control: Control) -> None:
     control.new("t", (PYTHON, "-c", DRAWS), size="80x24")
     seen = []

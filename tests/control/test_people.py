@@ -76,6 +76,7 @@ def test_a_session_can_keep_its_size(control: Control, until: Until) -> None:
     assert size(control) == (60, 10)
 
 
+@pytest.mark.night
 def test_a_typing_person_holds_off_writers_until_they_pause(control: Control, until: Until) -> None:
     control.new("t", LINES)
     person = Person("t")
@@ -99,6 +100,7 @@ def test_a_typing_person_holds_off_writers_until_they_pause(control: Control, un
     until(lambda: "driven by tmuxctl" in person.sees())
 
 
+@pytest.mark.night
 def test_a_spectator_only_looks(control: Control, until: Until) -> None:
     control.new("t", LINES)
     person = Person("t", "--read-only")
@@ -112,6 +114,7 @@ def test_a_spectator_only_looks(control: Control, until: Until) -> None:
     assert "xyz" not in control.screen("t").text
 
 
+@pytest.mark.night
 def test_a_person_reading_history_is_not_disturbed(control: Control, until: Until) -> None:
     control.new("t", LINES)
     person = Person("t")

@@ -255,6 +255,7 @@ def broken(name="it", **options):
     return {one.test: one.why for one in contract.run(name, options) if one.outcome == "failed"}
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", SHIPPED)
 def test_a_shipped_plugin_keeps_to_all(place, name):
     found = tried(name)
@@ -268,6 +269,7 @@ def test_a_shipped_plugin_keeps_to_all(place, name):
         assert together is None or together.outcome == "ok" or "cannot work here" in together.why, together
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("source", "test", "why"),
     [
@@ -341,6 +343,7 @@ def test_another_machine_may_be_refused_with_words(put):
     assert broken() == {}
 
 
+@pytest.mark.night
 def test_the_options_to_try_it_with_are_given_or_named_by_an_example(put):
     source = wrapper("open(word)\n    " + SOUND, options=", *, word: Annotated[str, 'a file']")
     put("it", source)
@@ -363,6 +366,7 @@ def test_what_a_plugin_leaves_behind_in_words_is_no_failure(put):
     assert broken() == {}
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("body", "why"),
     [
@@ -399,6 +403,7 @@ def started_in(place):
     return was
 
 
+@pytest.mark.night
 def test_the_command_tells_each_test_and_ends_with_1_if_one_failed(put, line):
     put("it", wrapper("return replace(spec, cwd='/')"))
     status, shown, _ = line("plugin", "test", "it")
@@ -418,6 +423,7 @@ def test_the_command_tells_each_test_and_ends_with_1_if_one_failed(put, line):
     assert line("plugin", "test", "it")[0] == 0
 
 
+@pytest.mark.night
 def test_options_are_given_as_name_and_value(put, line):
     put("it", wrapper("assert (word, more) == ('a=b', ('1', '2'))\n    " + SOUND,
                       options=", *, word: Annotated[str, 'a'] = '', more: Annotated[tuple[str, ...], 'b'] = ()"))  # fmt: skip

@@ -47,6 +47,7 @@ def test_a_lifetime_ends_the_program(control: Control) -> None:
     assert (ended.matched, ended.signal) == ("exit", "TERM")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_lifetime_ends_what_the_program_started_too(control: Control, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "sleep 1000 & echo up; cat"), with_=("timeout=500ms",))

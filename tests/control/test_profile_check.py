@@ -104,6 +104,7 @@ def test_a_profile_for_no_program_wants_a_command(control: Control, place: Path)
         control.profile_check("nosuch")
 
 
+@pytest.mark.night
 def test_keys_that_do_not_end_it_are_told(control: Control, another: Callable[..., Control], place: Path) -> None:
     hasty = another(timing=Timing(profile=ProfileTiming(exit_seconds=1.0)))
     own(place, "stays", "prompt: {id: prompt, re: '^[^ ]*>', where: cursor-line}", "exit: {keys: Up}")
@@ -111,6 +112,7 @@ def test_keys_that_do_not_end_it_are_told(control: Control, another: Callable[..
     assert (found.ok, checks(found)["exit"]) == (False, False)
 
 
+@pytest.mark.night
 def test_the_input_box_of_an_agent_program_is_looked_at(control: Control, place: Path) -> None:
     own(place, "agent", *PROFILE.read_text().partition("hooks:")[0].splitlines()[1:])
     found = control.profile_check("agent", (PROGRAM,))

@@ -103,6 +103,7 @@ def test_a_session_keeps_its_profile_when_the_file_changes(control: Control, pla
     assert kept_profile(place, session).interrupt == ("Escape",)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_session_gets_the_profile_that_its_command_has_now(control: Control, place: Path):
     """What was found for an earlier session is kept, and is not taken for what the files say now."""
@@ -241,6 +242,7 @@ def test_a_profile_that_cannot_be_read_fails_its_test(control: Control, place: P
     assert "no key 'promt'" in tested.tests[0].why
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_first_profile_is_made_by_looking_at_the_program(control: Control, place: Path, needs):
     needs("sqlite3")
@@ -257,6 +259,7 @@ def test_a_first_profile_is_made_by_looking_at_the_program(control: Control, pla
 MUSH = "while True:\n    input('mush> ')\n"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_first_profile_of_a_script_leaves_its_interpreter_alone(control: Control, place: Path):
     (place / "mush.py").write_text(MUSH)
@@ -276,6 +279,7 @@ def test_a_first_profile_of_a_script_leaves_its_interpreter_alone(control: Contr
     assert control.explain("shell").profile == "python"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize(
     "words", ["bash --norc -i", "sh -c 'printf \"shop> \"; exec cat'", "python3 main.py", "python3 -m main"]
@@ -292,12 +296,14 @@ def test_a_first_profile_of_what_has_no_name_of_its_own_is_found_by_no_command(c
     assert control.new("t", command, profile="shop").profile == "shop"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_first_profile_says_whose_place_it_takes(control: Control, place: Path, needs):
     needs("sqlite3")
     assert control.profile_new("shop", ("sqlite3",)).notes == ("sqlite3 used the profile sqlite3 until now",)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_with_a_space_in_its_name_gets_a_profile(control: Control, place: Path):
     program = place / "my shop"
@@ -306,6 +312,7 @@ def test_a_program_with_a_space_in_its_name_gets_a_profile(control: Control, pla
     assert control.profile_new("shop", (str(program),)).notes[0].startswith("the profile is not used by itself")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_first_profile_is_not_written_over_another(control: Control, place: Path):
     path = own(place, "shop", "notes: mine")
@@ -330,6 +337,7 @@ def test_a_program_that_ends_at_once_gets_no_profile(control: Control, place: Pa
     assert control.ls().sessions == ()
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_without_prompt_gets_a_profile_to_fill_in(control: Control, place: Path, needs):
     needs("less")

@@ -134,6 +134,7 @@ def test_what_scrolled_away_can_be_seen(control: Control) -> None:
     assert screen.scrollback == ("line 39", "line 40", "line 41")
 
 
+@pytest.mark.night
 def test_output_can_be_followed_to_the_programs_end(control: Control, held: Held) -> None:
     # tmux 3.3a may drop what a program prints right before it ends
     words = f"echo one; sleep 0.2; echo two; sleep 0.2; echo three; {held.words}; exit 0"
@@ -176,6 +177,7 @@ def test_who_has_given_up_is_not_read_for(control: Control) -> None:
             next(following)
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux")
 def test_a_log_can_be_followed_from_its_last_lines(
     control: Control, held: Held, until: Callable[[Callable[[], Any]], Any]
@@ -241,6 +243,7 @@ def test_wrapped_rows_can_be_joined(control: Control) -> None:
     assert control.screen("t", wide=True).text == "0123456789abc"
 
 
+@pytest.mark.night
 def test_a_read_right_after_the_start_is_no_error(control: Control) -> None:
     for number in range(5):
         control.new(f"t{number}", LINES)

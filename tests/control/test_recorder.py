@@ -37,6 +37,7 @@ def read_events(path: Path) -> list[tuple[float, str, str]]:
     return found
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_the_times_of_what_a_recorder_saw_are_known(control: Control, place: Path) -> None:
     """A program prints, sleeps, prints: between two known moments its lines would be spread evenly; with a recorder each
@@ -59,6 +60,7 @@ def test_the_times_of_what_a_recorder_saw_are_known(control: Control, place: Pat
     assert not played.record(control.machine, "t", since=begun.cursor, until=None).estimated
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_without_a_recorder_the_same_times_are_estimated(control: Control, place: Path) -> None:
     control.new("t", ("sh", "-c", f'read go; exec {sys.executable} -c "$0"', TICKS))
@@ -111,6 +113,7 @@ def test_a_recorder_ends_when_its_session_is_killed(control: Control, place: Pat
     until(lambda: not _recorders(control))
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_a_session_is_recorded_once_and_again_after_its_recorder_died(
     control: Control, place: Path, until: Until
@@ -153,6 +156,7 @@ def test_a_file_that_will_not_do_is_refused_before_anything_starts(control: Cont
     assert not _recorders(control)
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_a_moment_between_two_outputs_shows_what_stood_there(control: Control, place: Path) -> None:
     """Without a recorder the nearest known moment may be a later one."""

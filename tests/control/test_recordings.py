@@ -285,6 +285,7 @@ print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """
 
 
+@pytest.mark.night
 def test_ten_minutes_of_output_are_exported_in_little_memory(long_cast: Path, tmp_path: Path) -> None:
     for form in (".cast", ".html"):
         words = [sys.executable, "-c", MEASURED, str(long_cast), str(tmp_path / f"out{form}"), form]

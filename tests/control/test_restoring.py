@@ -132,6 +132,7 @@ def test_a_dry_run_starts_nothing(control: Control, crash: Crash) -> None:
     assert [one.state.value for one in control.ls().sessions] == ["lost"]
 
 
+@pytest.mark.night
 def test_what_cannot_be_started_is_told_and_holds_up_no_other(control: Control, crash: Crash, place: Path) -> None:
     (place / "gone").mkdir()
     (place / "tool").write_text("#!/bin/sh\nexec cat\n")
@@ -211,6 +212,7 @@ def _in(place: Path, pid: int) -> bool:
         return False
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("profile", ["sleep 1000", "exit 3", "yes", "exec >&-", "kill -9 $$"])
 def test_a_login_that_does_not_come_to_its_end_holds_up_no_session(
     control: Control,
@@ -342,6 +344,7 @@ def test_a_session_that_runs_cannot_be_restored(control: Control) -> None:
     assert control.restore().sessions == ()
 
 
+@pytest.mark.night
 def test_a_name_that_was_taken_meanwhile_stays_with_who_took_it(control: Control, crash: Crash) -> None:
     control.new("t", LINES)
     lost = control.new("u", LINES)
@@ -353,6 +356,7 @@ def test_a_name_that_was_taken_meanwhile_stays_with_who_took_it(control: Control
     assert control.show("u").id != lost.id
 
 
+@pytest.mark.night
 def test_a_size_and_a_name_given_later_are_restored_too(control: Control, crash: Crash) -> None:
     control.new("t", LINES)
     control.resize("t", "66x11")
@@ -375,6 +379,7 @@ def test_lifetimes_and_environments_of_plugins_hold_in_the_new_life(
     assert set(control.show("t").plugins) == {"env", "timeout"}
 
 
+@pytest.mark.night
 def test_twenty_sessions_are_lost_together_and_come_back_by_one_command(control: Control, crash: Crash) -> None:
     names = [f"s{number:02}" for number in range(20)]
     for name in names:

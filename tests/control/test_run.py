@@ -26,6 +26,7 @@ def test_a_signal_is_told(control: Control) -> None:
     assert (ran.exit_status, ran.signal) == (None, "TERM")
 
 
+@pytest.mark.night
 def test_a_run_that_takes_too_long_is_ended(control: Control) -> None:
     ran = control.run(("sh", "-c", "echo first; sleep 1000"), timeout=0.4)
     assert (ran.output, ran.exit_status, ran.timed_out) == ("first\n", None, True)
@@ -48,6 +49,7 @@ def test_a_run_without_a_program_is_refused(control: Control) -> None:
     assert not control.ls().sessions
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_run_has_the_folder_and_the_environment_it_was_given(control: Control, place: Path) -> None:
     (place / "sub dir").mkdir()
@@ -55,17 +57,20 @@ def test_a_run_has_the_folder_and_the_environment_it_was_given(control: Control,
     assert ran.output == f"{place}/sub dir\nit's\n20 90\n"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_many_quick_programs_end_with_their_own_status(control: Control) -> None:
     assert [control.run(("sh", "-c", f"exit {number}")).exit_status for number in range(6)] == list(range(6))
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_much_output_is_all_there(control: Control) -> None:
     ran = control.run(program("count", "20000")[:-1] + ("20000",), timeout=1.0)
     assert ran.output == "".join(f"line {number}\n" for number in range(1, 20001))
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_run_that_asks_is_ended(control: Control, place: Path) -> None:
     (place / "kept").write_text("")
@@ -76,6 +81,7 @@ def test_a_run_that_asks_is_ended(control: Control, place: Path) -> None:
     assert not control.ls().sessions
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_run_goes_on_when_somebody_answers(control: Control, another: Callable[[], Control]) -> None:
     control.new("other", LINES)

@@ -203,6 +203,7 @@ def test_a_bomb_ends_as_an_error(pattern: str) -> None:
     assert late.value.reason == "pattern_timeout"
 
 
+@pytest.mark.night
 def test_others_do_not_feel_a_bomb() -> None:
     began = threading.Barrier(len(BOMBS) + 1)
 
@@ -256,6 +257,7 @@ def test_close_ends_the_workers_and_the_next_search_starts_one() -> None:
     assert in_thread(lambda: Search(RISKY).find(TEXT))()
 
 
+@pytest.mark.night
 def test_twenty_at_once() -> None:
     bombs = [in_thread(lambda: bomb("(a+)+$", 5.0)) for _ in range(10)]
     found = [in_thread(lambda: Search(RISKY).find(TEXT)) for _ in range(10)]
@@ -275,6 +277,7 @@ def test_workers_killed_between_two_searches_are_replaced() -> None:
     assert in_thread(lambda: elsewhere("b+").find("abb"))() == Found("bb", ())
 
 
+@pytest.mark.night
 def test_a_worker_killed_while_it_searches_is_replaced(until: Callable[[Callable[[], Any]], Any]) -> None:
     late = in_thread(lambda: bomb("(a+)+$", 2.0))
     [first] = until(lambda: workers())
@@ -409,6 +412,7 @@ def test_no_process_is_left_at_exit(until: Callable[[Callable[[], Any]], Any]) -
     assert not psutil.pid_exists(int(pids))
 
 
+@pytest.mark.night
 def test_a_bomb_does_not_outlive_a_killed_process(until: Callable[[Callable[[], Any]], Any]) -> None:
     done = one_shot(
         THREADED
@@ -424,6 +428,7 @@ def test_a_bomb_does_not_outlive_a_killed_process(until: Callable[[Callable[[], 
     until(lambda: not psutil.pid_exists(pid))
 
 
+@pytest.mark.night
 def test_a_worker_does_not_outlive_its_process_that_left_a_forked_child(
     until: Callable[[Callable[[], Any]], Any],
 ) -> None:
@@ -472,6 +477,7 @@ def test_where_no_worker_starts_a_bomb_is_not_even_tried(executable: str, monkey
     assert in_thread(lambda: Search("b+=[0-9]").find(LINES[:500] + "b=1"))() == Found("b=1", ())
 
 
+@pytest.mark.night
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere such a limit is not kept")
 def test_a_search_may_not_fill_the_memory() -> None:
     greedy = "(?:" + "()" * 400 + ".)*(?=never)"

@@ -152,6 +152,7 @@ BOXES = [
 """Boxes whose field hides what is typed, whatever stands above it."""
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("words", BOXES, ids=" ".join)
 def test_a_secret_is_typed_into_the_field_of_a_box_that_hides_it(
@@ -193,6 +194,7 @@ def test_a_secret_is_not_typed_into_a_field_that_shows_it(
     assert control.wait("box", text="public", since="screen").matched
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_secret_is_not_typed_where_nothing_says_that_keys_are_hidden(
     control: Control, monkeypatch: pytest.MonkeyPatch, needs: Callable[..., None], place: Path
@@ -213,6 +215,7 @@ def test_a_secret_is_not_typed_where_nothing_says_that_keys_are_hidden(
         assert SECRET not in control.log(name).text
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_profile_says_that_a_program_which_reads_keys_hides_a_password(
     control: Control, monkeypatch: pytest.MonkeyPatch, place: Path

@@ -434,6 +434,7 @@ def slow(place: Path) -> str:
     return str(program)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_that_has_drawn_nothing_is_waited_for_as_long_as_its_profile_says(
     control: Control, slow: str
@@ -442,11 +443,13 @@ def test_a_program_that_has_drawn_nothing_is_waited_for_as_long_as_its_profile_s
     assert control.new("s", (slow, "", "8")).state is State.IDLE
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_that_works_before_it_has_drawn_anything_is_starting(control: Control, slow: str) -> None:
     assert control.new("s", (slow, "", "0", "6")).state is State.IDLE
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_that_shows_what_is_no_prompt_is_left_to_it(control: Control, slow: str) -> None:
     assert control.new("s", (slow, "Indexing 4,096 files", "40")).state is State.UNKNOWN

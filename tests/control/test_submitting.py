@@ -47,6 +47,7 @@ def hasty(agent: Agent, another: Callable[..., Control]) -> None:
     agent.control = another(timing=Timing(submission=SubmissionTiming(proof_seconds=2.0, shown_seconds=2.0)))
 
 
+@pytest.mark.night
 def test_a_text_is_submitted_once_and_as_it_is(agent: Agent) -> None:
     agent.start(tells=True)
     for what, text in TEXTS.items():
@@ -74,6 +75,7 @@ CURSORS = {
 }
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("cursor", CURSORS.values(), ids=CURSORS)
 def test_a_text_with_joined_emoji_is_submitted_once(agent: Agent, cursor: str) -> None:
     agent.start(cursor)
@@ -104,6 +106,7 @@ def test_without_hooks_the_program_shows_that_it_took_a_text(agent: Agent) -> No
     assert seen in (Submitted(True, "busy-mark"), Submitted(True, "prompt"))
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("size", [50_000, 1 << 20])
 def test_a_long_text_arrives_whole(agent: Agent, size: int) -> None:
     letters = random.Random(size).choices("abcdefghij klmnop\nü日", k=size)
@@ -172,6 +175,7 @@ def test_what_somebody_typed_since_is_cleared_too(agent: Agent) -> None:
     assert agent.submitted == ["say one", "say two"]
 
 
+@pytest.mark.night
 def test_what_cannot_be_cleared_is_not_glued_to_a_text(agent: Agent) -> None:
     agent.start("--draft", "old", "--no-leave")
     with pytest.raises(Conflict) as error:
@@ -189,6 +193,7 @@ def test_what_a_profile_cannot_clear_is_not_glued_to_a_text(agent: Agent) -> Non
     assert (agent.submitted, agent.log("pasted"), agent.log("enter")) == ([], [], [])
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 def test_a_text_that_did_not_show_is_not_glued_to_the_next(agent: Agent) -> None:
     no_clear = {**NO_SIGN, "submit": "{mode: paste, verify: echo}"}
@@ -203,6 +208,7 @@ def test_a_text_that_did_not_show_is_not_glued_to_the_next(agent: Agent) -> None
     assert (agent.submitted, agent.log("pasted"), agent.log("enter")) == ([], [3, 5], [])
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 def test_a_text_that_did_not_show_is_cleared_though_it_cannot_be_seen(agent: Agent) -> None:
     agent.start("--never-shows")
@@ -218,6 +224,7 @@ def test_enter_comes_after_the_pause_that_a_program_needs(agent: Agent) -> None:
     assert (agent.submitted, agent.log("enter")) == (["say hello\nworld"], ["taken"])
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("text", ["say hello", "say hello\n" + "line\n" * 50 + "end"], ids=["shown", "only noted"])
 @pytest.mark.usefixtures("hasty")
 def test_where_enter_made_a_new_line_it_is_pressed_once_more(agent: Agent, text: str) -> None:
@@ -228,6 +235,7 @@ def test_where_enter_made_a_new_line_it_is_pressed_once_more(agent: Agent, text:
     assert [text.strip() for text in agent.submitted] == [text]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("text", ["say hello", "say hello\n" + "line\n" * 50 + "end"], ids=["shown", "only noted"])
 @pytest.mark.usefixtures("hasty")
 def test_where_enter_was_lost_it_is_pressed_once_more(agent: Agent, text: str) -> None:
@@ -236,6 +244,7 @@ def test_where_enter_was_lost_it_is_pressed_once_more(agent: Agent, text: str) -
     assert (agent.submitted, agent.log("enter")) == ([text], ["lost", "taken"])
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 def test_enter_is_pressed_twice_at_most(agent: Agent) -> None:
     agent.start("--swallow-enter", "9")
@@ -244,6 +253,7 @@ def test_enter_is_pressed_twice_at_most(agent: Agent) -> None:
     assert (agent.submitted, agent.log("enter")) == ([], ["lost", "lost"])
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 def test_what_a_program_wants_shows_not_that_it_took_a_text(agent: Agent, place: Path) -> None:
     agent.start("--deaf", tells=True)
@@ -265,6 +275,7 @@ def test_a_question_that_comes_late_is_of_the_text_before_it(agent: Agent, monke
     assert (agent.submitted, agent.log("ran")) == (["tool ls; say done"], ["ls"])
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize("text", ["say hello and no more", "say hello\n!rm notes"], ids=["line", "lines"])
 def test_a_text_of_which_a_part_was_lost_is_not_sent(agent: Agent, text: str) -> None:
@@ -273,6 +284,7 @@ def test_a_text_of_which_a_part_was_lost_is_not_sent(agent: Agent, text: str) ->
     assert (agent.submitted, agent.log("enter")) == ([], [])
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 def test_a_text_that_does_not_show_is_not_sent(agent: Agent) -> None:
     agent.start("--never-shows")
@@ -280,12 +292,14 @@ def test_a_text_that_does_not_show_is_not_sent(agent: Agent) -> None:
     assert (agent.submitted, agent.log("enter")) == ([], [])
 
 
+@pytest.mark.night
 def test_a_program_that_shows_nothing_is_given_texts_if_its_profile_says_so(agent: Agent) -> None:
     agent.start("--never-shows", tells=True, changed={"submit": "{mode: paste, delay: 100ms, verify: none}"})
     assert agent.ask("say hello").submitted.ok
     assert agent.submitted == ["say hello"]
 
 
+@pytest.mark.night
 def test_a_text_that_shows_late_is_waited_for(agent: Agent) -> None:
     agent.start("--late-show", "1200", "--slow-enter", "1000")
     assert agent.ask("say hello").submitted.ok
@@ -311,6 +325,7 @@ def test_enter_is_never_pressed_into_a_dialog_that_came_in_its_place(agent: Agen
     assert (shown.state, shown.kind) == (State.ASKING, "trust")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("vice", MODALS)
 def test_a_dialog_that_is_decided_leaves_the_text_to_be_given_once(agent: Agent, vice: str) -> None:
     agent.start(*MODALS[vice])
@@ -335,6 +350,7 @@ def test_an_option_is_chosen_that_the_program_has_marked_before_enter(agent: Age
     assert (agent.log("trusted"), agent.log("distrusted")) == ([], ["Enter"])
 
 
+@pytest.mark.night
 def test_nothing_is_chosen_where_the_mark_does_not_move(agent: Agent) -> None:
     agent.start("--modal-first-key", "--stuck-mark")
     with pytest.raises(errors.DecisionNeeded):
@@ -345,6 +361,7 @@ def test_nothing_is_chosen_where_the_mark_does_not_move(agent: Agent) -> None:
     assert agent.control.decide(agent.name, "allow").option == "allow"
 
 
+@pytest.mark.night
 def test_a_dialog_that_is_decided_by_hand_leaves_nothing_that_is_glued_on(agent: Agent) -> None:
     agent.start("--modal-after-paste", "0")
     with pytest.raises(errors.DecisionNeeded):
@@ -368,6 +385,7 @@ def unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submitting.Submission, "_is_busy", lambda self, verdict: False)
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("unseen")
 @pytest.mark.parametrize("vices", [(), ("--cursor-behind",), ("--no-notes",)], ids=["plain", "cursor", "notes"])
 def test_an_answer_shows_that_a_text_was_taken_where_the_input_box_has_no_sign(
@@ -380,6 +398,7 @@ def test_an_answer_shows_that_a_text_was_taken_where_the_input_box_has_no_sign(
     assert agent.submitted == ["say hello", "say hello", "say two\nlines"]
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(
     "vice", [("--deaf",), ("--swallow-enter", "9"), ("--slow-enter", "9000")], ids=lambda vice: vice[0]
@@ -428,6 +447,7 @@ def test_send_still_answers_a_question(agent: Agent) -> None:
     assert agent.log("ran") == ["ls"]
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("hasty")
 def test_send_says_that_a_text_did_not_show(agent: Agent) -> None:
     agent.start("--never-shows")

@@ -54,6 +54,7 @@ def clock(control: Control, place: Path) -> Agent:
     return Agent(control, place, str(program))
 
 
+@pytest.mark.night
 def test_a_turn_of_which_nothing_shows_ends_though_the_screen_moves_on(
     clock: Agent, another: Callable[..., Control]
 ) -> None:

@@ -42,6 +42,7 @@ def test_ask_keeps_the_session_between_turns_and_counts_them(control: Control) -
     assert control.ask("s", b"echo c").turn == 3
 
 
+@pytest.mark.night
 def test_a_slow_answer_is_waited_for(control: Control) -> None:
     control.new("s", SHELL)
     assert control.ask("s", b"sleep 0.5; echo late").answer == "late"
@@ -58,6 +59,7 @@ def test_what_changed_on_a_screen_of_its_own_is_no_whole_answer(
     assert (found.state, found.complete) == (State.IDLE, False)
 
 
+@pytest.mark.night
 def test_a_turn_that_takes_too_long_must_be_over_before_the_next(control: Control, held: Held) -> None:
     control.new("s", SHELL)
     found = control.ask("s", f"{held.words}; echo late".encode(), timeout=0.5)
@@ -71,6 +73,7 @@ def test_a_turn_that_takes_too_long_must_be_over_before_the_next(control: Contro
     assert control.ask("s", b"echo next").answer == "next"
 
 
+@pytest.mark.night
 def test_a_busy_program_is_not_typed_into(control: Control, held: Held) -> None:
     control.new("s", SHELL)
     control.send("s", held.words.encode())
@@ -89,6 +92,7 @@ def test_ask_can_stop_what_runs_first(control: Control) -> None:
     assert control.ask("s", b"echo x", interrupt=True).answer == "x"
 
 
+@pytest.mark.night
 def test_two_askers_do_not_mix(control: Control, another: Callable[[], Control]) -> None:
     control.new("s", SHELL)
     found: dict[str, str] = {}
@@ -104,6 +108,7 @@ def test_two_askers_do_not_mix(control: Control, another: Callable[[], Control])
     assert found == {"a": "a", "b": "b", "c": "c"}
 
 
+@pytest.mark.night
 def test_what_another_types_after_the_look_is_over_before_the_turn_types(
     control: Control, another: Callable[[], Control], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +183,7 @@ def test_shells_answer(control: Control, argv: tuple[str, ...], needs: Callable[
         assert (found.exit_status, found.source) == (7, "marks")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 def test_python_answers(control: Control) -> None:
     control.new("p", ("python3", "-q"))
@@ -189,6 +195,7 @@ def test_python_answers(control: Control) -> None:
     assert control.ask("p", "print('日本 ▓ é')".encode()).answer == "日本 ▓ é"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_sqlite_answers(control: Control, needs: Callable[..., None]) -> None:
     needs("sqlite3")
@@ -211,6 +218,7 @@ def test_an_unfinished_block_has_no_answer_yet(control: Control) -> None:
     assert control.ask("p", b"f()").answer == "5"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("marks", [True, False], ids=["marks", "no marks"])
 def test_a_command_of_several_lines_is_answered_at_its_end(
@@ -225,6 +233,7 @@ def test_a_command_of_several_lines_is_answered_at_its_end(
     assert (found.kind, found.answer) == ("prompt", "1\n2")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("shell", [("fish",), ("dash",), ("bash", "--norc")], ids=lambda argv: argv[0])
 def test_a_program_within_a_shell_answers_without_its_prompt(
@@ -268,6 +277,7 @@ lines.question('Your name? ', name => {
 """
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_question_is_part_of_the_answer(control: Control, place: Path, needs: Callable[..., None]) -> None:
     needs("node")
@@ -279,6 +289,7 @@ def test_a_question_is_part_of_the_answer(control: Control, place: Path, needs: 
     control.wait("s", text="said y")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_what_a_debugger_says_before_it_asks_is_kept(control: Control, needs: Callable[..., None]) -> None:
     needs("gdb")
@@ -327,6 +338,7 @@ def test_a_question_can_be_looked_at_and_answered(asks: Control) -> None:
     assert error.value.reason == "no_question"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_the_next_thing_can_be_waited_for_with_the_answer(asks: Control) -> None:
     asks.ask("s", b"printf 'Go on? [y/N] '; read a; sleep 1; printf 'Really? [y/N] '; read b; sleep 1000")
@@ -339,6 +351,7 @@ def test_the_next_thing_can_be_waited_for_with_the_answer(asks: Control) -> None
     assert (late.state, late.timed_out) == (State.BUSY, True)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_the_end_can_be_waited_for_with_the_answer(asks: Control) -> None:
     asks.ask("s", b"printf 'Leave? [y/N] '; read a; sleep 1; exit 3")
@@ -346,6 +359,7 @@ def test_the_end_can_be_waited_for_with_the_answer(asks: Control) -> None:
     assert (found.state, found.exit_status, found.timed_out) == (State.EXITED, 3, False)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_policy_answers_only_what_it_covers(asks: Control) -> None:
     text = QUESTION
@@ -365,6 +379,7 @@ def test_a_policy_answers_every_question_of_a_turn(asks: Control) -> None:
     assert (found.state, found.answer.count("was n")) == (State.IDLE, 3)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_numbered_list_is_chosen_from_by_number_or_by_word(control: Control) -> None:
     control.new("s", ("bash", "--norc"))
@@ -379,6 +394,7 @@ def test_a_numbered_list_is_chosen_from_by_number_or_by_word(control: Control) -
     assert "got dark blue" in control.ask("s", text, decide=("choice=3",)).answer
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_debuggers_question_without_answers_is_for_yes_or_no(control: Control, place: Path) -> None:
     (place / "loop.py").write_text("for i in range(3):\n    print(i)\n")
@@ -423,6 +439,7 @@ BOXES = {
 }
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("box", BOXES)
 @pytest.mark.parametrize("name", ["whiptail", "dialog"])
@@ -551,6 +568,7 @@ def test_a_prompt_that_the_journal_has_late_is_not_part_of_an_answer(control: Co
     assert output.text.startswith("one\notwo")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize(
     ("argv", "text"),

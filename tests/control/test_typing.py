@@ -213,6 +213,7 @@ def test_each_key_arrives_as_itself_behind_an_escape(control: Control, keys: tup
     assert control.wait("m", text=f"{re.escape(read)}$", since="screen").matched, control.screen("m").text
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_an_escape_pressed_many_times_is_no_meta_key(control: Control) -> None:
     control.new("m", program("meta"))

@@ -40,6 +40,7 @@ def in_background(work: Callable[[], Any]) -> Callable[[], Any]:
     return result
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "argv", [SHELL, ("bash", "--norc"), ("zsh", "-f"), ("fish", "--no-config")], ids=lambda argv: argv[0]
 )
@@ -56,6 +57,7 @@ def test_the_echo_of_what_was_typed_is_no_answer_in_any_shell(
     assert control.wait("t", text="MARK").matched == "text"
 
 
+@pytest.mark.night
 def test_the_echo_of_what_was_typed_is_no_answer(control: Control, held: Held) -> None:
     control.new("t", SHELL)
     control.send("t", f"{held.words}; echo MARK".encode())
@@ -110,6 +112,7 @@ def test_only_output_after_a_cursor_counts(control: Control) -> None:
     assert control.wait("t", text="second", since=after).matched == "text"
 
 
+@pytest.mark.night
 def test_another_process_sees_what_was_sent(control: Control, another: Callable[[], Control], held: Held) -> None:
     control.new("t", SHELL)
     control.send("t", f"{held.words}; echo MARK".encode())
@@ -126,6 +129,7 @@ def test_groups_of_a_pattern_come_with_the_match(control: Control) -> None:
     assert (found.text, found.groups) == ("key=value", ("key", "value", None))
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux")
 def test_silence_never_ends_a_wait_for_text(control: Control) -> None:
     control.new("t", LINES)
@@ -136,6 +140,7 @@ def test_silence_never_ends_a_wait_for_text(control: Control) -> None:
     assert control.show("t").state.value == "idle"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_output_without_end_puts_off_no_end_of_a_wait(control: Control) -> None:
     control.new("t", SHELL)
@@ -146,6 +151,7 @@ def test_output_without_end_puts_off_no_end_of_a_wait(control: Control) -> None:
     assert control.wait("t", text="never", now=True).matched is None
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_text_is_found_wherever_it_stands_in_much_output(control: Control, place: Path, until) -> None:
     control.new("t", SHELL)
@@ -161,6 +167,7 @@ def test_text_is_found_wherever_it_stands_in_much_output(control: Control, place
         assert control.wait("t", text="^100001$").matched
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_text_that_leaves_the_screen_at_once_is_found(control: Control, place: Path) -> None:
     words = "while [ ! -e go ]; do sleep 0.05; done; printf here; seq -f %.0f. 50000; cat"
@@ -180,6 +187,7 @@ def test_the_end_of_the_program_ends_a_wait_for_text(control: Control) -> None:
     assert ended.value.details["exit_status"] == 3
 
 
+@pytest.mark.night
 @pytest.mark.on("memory", "tmux")
 def test_text_that_was_the_last_before_the_end_counts(control: Control, held: Held, until: Any) -> None:
     control.new("t", SHELL)
@@ -228,6 +236,7 @@ def test_a_bad_pattern_is_told_at_once(control: Control, pattern: str) -> None:
     assert refused.value.reason == "bad_pattern"
 
 
+@pytest.mark.night
 @pytest.mark.on("memory")
 @pytest.mark.timeout(60, method="thread")  # the alarm is what is tried here
 def test_a_pattern_that_goes_astray_costs_an_error(control: Control) -> None:
@@ -343,6 +352,7 @@ def test_a_continuation_prompt_of_a_marked_shell_is_seen(control: Control) -> No
     assert control.wait("t", text="^yes$", timeout=20).matched == "text"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_what_is_printed_last_is_found_though_there_is_no_time_for_all_of_it(control: Control, until: Any) -> None:
     """Much more than can be read in no time at all, and the text behind it."""
@@ -357,6 +367,7 @@ def test_what_is_printed_last_is_found_though_there_is_no_time_for_all_of_it(con
     assert control.wait("t", text="^not there$", timeout=0.001).timed_out
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "line", ["some words of output", r"\033[32mgreen\033[0m words", "größer 漢字\tand more", r"10%%\r20%%\r30%%"],
     ids=["plain", "colours", "letters", "overwritten"],
@@ -370,6 +381,7 @@ def test_text_behind_much_output_ends_a_wait_for_it_while_it_comes(control: Cont
         assert control.wait("t", text=pattern, timeout=60).matched == "text"
 
 
+@pytest.mark.night
 def test_of_several_sessions_one_that_ended_does_not_hide_that_the_time_is_over(control: Control) -> None:
     control.new("ended", ("sh", "-c", "exit 3"))
     control.new("living", ("cat",))
@@ -377,6 +389,7 @@ def test_of_several_sessions_one_that_ended_does_not_hide_that_the_time_is_over(
     assert (ended.ok, [(one.session, one.timed_out) for one in ended.waits]) == (False, [("living", True)])
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 def test_an_offset_is_a_cursor_of_the_present_life(control: Control) -> None:
     control.new("c", ("sh", "-c", "echo one; echo two; exec cat"))
@@ -395,6 +408,7 @@ def test_a_pattern_that_ends_in_a_blank_is_found_at_the_end_of_a_row(control: Co
     assert not control.wait("c", text="read> ", since="screen", now=True).matched
 
 
+@pytest.mark.night
 @pytest.mark.on("resident")
 def test_an_id_is_never_that_of_a_later_session_of_the_same_name(
     control: Control, another: Callable[..., Control]

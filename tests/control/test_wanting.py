@@ -35,6 +35,7 @@ def wanting(request: pytest.FixtureRequest, control: Control) -> str:
     return kind
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_wait_for_the_prompt_and_one_for_input_tell_done_from_wants_something(control: Control, wanting: str) -> None:
     found = control.wait("s")
@@ -52,6 +53,7 @@ def test_a_wait_for_the_prompt_and_one_for_input_tell_done_from_wants_something(
     assert control.wait("s", input=True, now=True).matched is None
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_question_and_a_password_are_wanted_input(control: Control) -> None:
     for question, kind in (("read -p 'Go on? [y/N] ' word", "confirm"), ("read -s -p 'Password: ' word", "password")):
@@ -65,6 +67,7 @@ def test_a_question_and_a_password_are_wanted_input(control: Control) -> None:
         assert told.value.reason == kind
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_that_ends_wants_nothing(control: Control) -> None:
     for prompt in (True, False):
@@ -77,6 +80,7 @@ def test_a_program_that_ends_wants_nothing(control: Control) -> None:
             control.wait("s", prompt=prompt, input=not prompt)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_of_several_sessions_the_first_that_wants_input_is_found(control: Control, place: Path) -> None:
     control.new("at-prompt", BASH)
@@ -88,6 +92,7 @@ def test_of_several_sessions_the_first_that_wants_input_is_found(control: Contro
     assert [(one.session, one.matched) for one in found.waits] == [("wants", "input")]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_whole_screen_is_input_for_a_command_and_the_prompt_of_its_own_session(
     control: Control, needs: Callable[..., None], place: Path
@@ -114,6 +119,7 @@ def test_the_list_shows_who_wants_input(control: Control) -> None:
     assert [one.name for one in control.ls(state="prompt").sessions] == ["shell"]
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_watch_tells_when_input_is_wanted(control: Control, place: Path) -> None:
     script = "printf 'Token: '; read token; until [ -e go ]; do sleep 0.05; done; printf 'Again: '; read token"
@@ -134,6 +140,7 @@ def test_a_watch_tells_when_input_is_wanted(control: Control, place: Path) -> No
     events.close()
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_ask_is_refused_while_a_command_reads_a_line(control: Control, wanting: str) -> None:
     if wanting == "continuation":
@@ -146,6 +153,7 @@ def test_ask_is_refused_while_a_command_reads_a_line(control: Control, wanting: 
     assert control.screen("s").text == before
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_ask_waits_for_the_prompt_or_stops_the_command_if_told_to(control: Control) -> None:
     control.new("s", BASH)
@@ -160,6 +168,7 @@ def test_ask_waits_for_the_prompt_or_stops_the_command_if_told_to(control: Contr
     assert control.ask("s", b"echo $token", queue=True).answer == "abc"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_that_only_reads_lines_is_asked_as_before(control: Control, place: Path) -> None:
     control.new("cat", LINES)

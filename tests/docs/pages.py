@@ -1,6 +1,6 @@
 """A page of Markdown as a reader would use it: its sections, each with blocks to run and directives hidden in comments.
 
-CONTRIBUTING.md, "Snippets are tested", says what may stand in a page.
+tests/README.md, "Snippets are tested", says what may stand in a page.
 """
 
 from __future__ import annotations

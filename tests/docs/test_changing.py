@@ -51,6 +51,7 @@ def test_the_page_has_its_six_changes():
     assert len(CHANGES) == 6
 
 
+@pytest.mark.night
 @pytest.mark.timeout(900)  # it runs tests of its own
 @pytest.mark.parametrize("section", CHANGES)
 def test_a_change_takes_the_places_that_the_page_names(section: pages.Section, tree: Path):

@@ -115,6 +115,7 @@ SECTIONS = [
 ]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("section", SECTIONS)
 def test_a_section_of_the_skill_is_true(section, world):
     if wrong := untrue(prepared(section), world):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 
 import pytest
@@ -10,8 +11,20 @@ import pytest
 from docs import examples, pages, runner
 
 PAGES = pages.all_pages()
+
+
+def list_changed_pages() -> set[str]:
+    """The first pages of a newcomer, and those that the last commits changed: every run does their sections."""
+    log = ("git", "log", "-10", "--name-only", "--format=")
+    changed = subprocess.run(log, cwd=pages.ROOT, capture_output=True, text=True, check=False).stdout
+    return {"README.md", "docs/quickstart.md", *changed.splitlines()}
+
+
+CHANGED = list_changed_pages()
 SECTIONS = [
-    pytest.param(page, section, id=f"{page.name}-{section.title}")
+    pytest.param(
+        page, section, id=f"{page.name}-{section.title}", marks=() if page.name in CHANGED else pytest.mark.night
+    )
     for page in PAGES
     for section in page.sections
     if any(isinstance(part, pages.Block) for part in section.parts)
@@ -29,6 +42,7 @@ def test_a_section_is_true(page, section, world):
         pytest.fail(f"{page.name} {wrong}", pytrace=False)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("example", examples.examples())
 def test_an_example_of_the_reference_does_what_it_says(example, world, needs):
     needs("sqlite3", "git", *(program for word, program in examples.NEEDS.items() if word in example.split()))

@@ -19,6 +19,7 @@ from tools import examples
 ALL = [pytest.param(one, id=one.name) for one in examples.examples()]
 
 
+@pytest.mark.night
 @pytest.mark.timeout(320)
 @pytest.mark.parametrize("one", ALL)
 def test_an_example_does_what_it_says(one: examples.Example):

@@ -134,6 +134,7 @@ def test_the_installer_is_answered_by_the_kind_of_its_questions(desk: Desk):
     assert not kept
 
 
+@pytest.mark.night
 def test_the_first_installer_that_asks_is_answered_first(desk: Desk):
     status, output = desk.run(sys.executable, str(examples.EXAMPLES / "first_that_asks.py"))
     told: dict[str, list[str]] = {}
@@ -170,6 +171,7 @@ def test_nothing_is_left_of_installers_that_are_interrupted(desk: Desk):
 # suites of pytest
 
 
+@pytest.mark.night
 def test_the_suite_of_a_curses_program_passes(desk: Desk):
     status, output = desk.test("test_menu.py")
     assert (status, counts(output)) == (0, "14 passed"), output
@@ -184,6 +186,7 @@ def test_the_suite_of_a_textual_program_passes_or_is_skipped_without_textual(des
     assert not desk.left()
 
 
+@pytest.mark.night
 def test_workers_test_side_by_side(desk: Desk):
     pytest.importorskip("xdist")
     status, output = desk.run(*PYTEST, "test_menu.py", "-n", "2")
@@ -222,6 +225,7 @@ def test_traces_are_kept_as_the_option_says(desk: Desk, option: str):
     assert (desk.folder / "testing/.tmuxctl-trace").exists() == option.endswith("on")
 
 
+@pytest.mark.night
 def test_a_screen_that_has_changed_fails_its_snapshot_until_it_is_updated(desk: Desk):
     menu, kept = desk.folder / "testing/menu.py", desk.folder / "testing/test_menu_snapshots/start"
     before = kept.read_text()
@@ -254,6 +258,7 @@ def test_nothing_is_left_of_a_suite_that_starts_no_program(desk: Desk):
     assert not desk.left()
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("workers", [WITHOUT_WORKERS, ("-n", "2")], ids=["alone", "workers"])
 def test_nothing_is_left_of_a_suite_that_is_interrupted(
     desk: Desk, until: Callable[[Callable[[], Any]], Any], workers: tuple[str, str]

@@ -18,6 +18,7 @@ WAYS = {
 TOLD = ["It asked: Run wc -l notes.txt?", "It answered: notes.txt has 3 lines."]
 
 
+@pytest.mark.night
 @pytest.mark.timeout(320)
 @pytest.mark.parametrize("words", WAYS.values(), ids=WAYS)
 def test_a_supervised_program_is_asked_decided_for_and_ended(words: Sequence[str]):

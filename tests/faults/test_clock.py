@@ -61,6 +61,7 @@ def test_a_wait_goes_on_until_what_it_waits_for(
     assert '"matched":"text"' in waiting.communicate(timeout=PATIENCE)[0]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("seconds", [3600.0, -3600.0])
 def test_a_wait_ends_in_its_own_time(control: Control, jump: Callable[[float], None], until, seconds: float) -> None:
     control.new("t", ("cat",))
@@ -71,6 +72,7 @@ def test_a_wait_ends_in_its_own_time(control: Control, jump: Callable[[float], N
     assert waiting.returncode == 124
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("seconds", [3600.0, -3600.0])
 def test_commands_of_another_time_work(control: Control, jump: Callable[[float], None], seconds: float) -> None:
     """What one process wrote down with the one clock, another one reads with the other."""

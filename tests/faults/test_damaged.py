@@ -104,6 +104,7 @@ def called(file: str) -> str:
     return file.replace(".", "-")
 
 
+@pytest.mark.night
 @damaged_by
 def test_of_sessions_that_run(control: Control, place: Path, damage: Damage) -> None:
     here = sessions(control)
@@ -117,6 +118,7 @@ def test_of_sessions_that_run(control: Control, place: Path, damage: Damage) -> 
     assert Command().states() == {"good": "idle"}
 
 
+@pytest.mark.night
 @damaged_by
 def test_of_sessions_that_are_lost(control: Control, place: Path, damage: Damage) -> None:
     here = sessions(control)
@@ -131,6 +133,7 @@ def test_of_sessions_that_are_lost(control: Control, place: Path, damage: Damage
     assert Command()("prune").status == 0
 
 
+@pytest.mark.night
 @damaged_by
 @pytest.mark.parametrize("name", ["spec.json", "ended.json"])
 def test_of_a_session_that_was_ended(control: Control, place: Path, name: str, damage: Damage) -> None:
@@ -145,6 +148,7 @@ def test_of_a_session_that_was_ended(control: Control, place: Path, name: str, d
     assert Command()("prune").reason == ""
 
 
+@pytest.mark.night
 @damaged_by
 @pytest.mark.parametrize("name", ["profiles.json", "server"])
 def test_of_all_sessions(control: Control, place: Path, name: str, damage: Damage) -> None:
@@ -162,6 +166,7 @@ def test_of_all_sessions(control: Control, place: Path, name: str, damage: Damag
     assert Command()("new", "another", "--", *LINES).reason == ""
 
 
+@pytest.mark.night
 @damaged_by
 def test_of_a_pane_that_was_adopted(control: Control, place: Path, person: Person, damage: Damage) -> None:
     control.new("good", ("bash",))
@@ -176,6 +181,7 @@ def test_of_a_pane_that_was_adopted(control: Control, place: Path, person: Perso
     assert Command()("prune").reason == ""
 
 
+@pytest.mark.night
 def test_what_could_not_be_read_again_is_not_started(control: Control, place: Path) -> None:
     variables = {f"V{number}": "a b " * 25_000 for number in range(50)}
     with pytest.raises(Failed) as refused:

@@ -117,7 +117,7 @@ def kill_server(control: Control) -> None:
         time.sleep(0.005)
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.parametrize("server", ["running", "not there"])
 def test_new(control: Control, place: Path, deaths, whole, server: str) -> None:
     """A session that was not made whole is not listed, and its name is free."""
@@ -137,7 +137,7 @@ def test_new(control: Control, place: Path, deaths, whole, server: str) -> None:
             kill_server(control)
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_kill(control: Control, place: Path, deaths, whole) -> None:
     """Killed or not: asked again it is, and nothing of it is left. Other sessions go on."""
     control.new("keep", ("cat",))
@@ -155,6 +155,7 @@ def test_kill(control: Control, place: Path, deaths, whole) -> None:
         control.new("t", ("sh", "-c", "sleep 1000 & exec cat"))
 
 
+@pytest.mark.night
 def test_send(control: Control, deaths, whole) -> None:
     """What was typed is the whole line, once, or nothing."""
     control.new("t", ("cat",))
@@ -171,6 +172,7 @@ def test_send(control: Control, deaths, whole) -> None:
         assert line or death.step, death
 
 
+@pytest.mark.night
 def test_send_of_much(control: Control, place: Path, deaths, whole, until) -> None:
     """A text that does not fit into one pipe: all of it or nothing."""
     got = place / "got"
@@ -187,6 +189,7 @@ def test_send_of_much(control: Control, place: Path, deaths, whole, until) -> No
         expected = written
 
 
+@pytest.mark.night
 def test_send_again_with_its_id(control: Control, deaths, whole) -> None:
     """Asked again with the same id it is typed if it was not, and only then."""
     control.new("t", ("cat",))
@@ -201,7 +204,7 @@ def test_send_again_with_its_id(control: Control, deaths, whole) -> None:
         assert lines(control, "t").count(f"line {death.number}") == 2, death
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_exec(control: Control, place: Path, deaths, whole, until) -> None:
     """A command is run once or not at all, and the shell takes the next one."""
     control.new("t", ("bash", "--norc"))
@@ -213,6 +216,7 @@ def test_exec(control: Control, place: Path, deaths, whole, until) -> None:
         assert count == 1 if not death.step else count in (0, 1), death
 
 
+@pytest.mark.night
 def test_rename(control: Control, deaths, whole) -> None:
     """It has the one name or the other, in tmux and on the disk, and can be renamed again."""
     control.new("a", ("cat",))
@@ -231,6 +235,7 @@ def whole_name(control: Control) -> list[str]:
     return names
 
 
+@pytest.mark.night
 def test_rename_that_was_broken_off_is_restored_by_one_of_its_names(control: Control, deaths, until) -> None:
     """What tmux called it, or what it was to be called; never by a name it no longer had."""
     control.new("a", ("cat",))
@@ -244,7 +249,7 @@ def test_rename_that_was_broken_off_is_restored_by_one_of_its_names(control: Con
             control.rename("b", "a")
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_prune(control: Control, place: Path, deaths, whole) -> None:
     """Asked again, all is gone that had ended."""
     control.new("keep", ("cat",))
@@ -265,7 +270,7 @@ def prepared(control: Control) -> tuple[str, ...]:
     return ("prune",)
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_restore(control: Control, deaths, whole, until) -> None:
     """Asked again, the session is back, once, and what it printed before can be read."""
     control.new("t", ("sh", "-c", "sleep 1000 & exec cat"))
@@ -294,6 +299,7 @@ def lost(control: Control, until: Callable[..., Any]) -> tuple[str, ...]:
     return ("restore",)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("words", ["new t --no-wait --if-exists replace -- cat", "rename keep keep", "ls"])
 def test_what_was_half_written_is_cleared_away(control: Control, place: Path, deaths, words: str) -> None:
     """Files that were never finished do not pile up."""

@@ -23,6 +23,7 @@ def agent(control: Control, place: Path) -> Agent:
     return Agent(control, place)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("text", ["say one", "say one\n" + "line\n" * 60 + "end"], ids=["line", "long"])
 def test_a_text_that_was_pasted_and_never_sent_is_cleared(
     agent: Agent, until: Callable[..., Any], place: Path, text: str
@@ -40,7 +41,7 @@ def test_a_text_that_was_pasted_and_never_sent_is_cleared(
     assert (agent.submitted, agent.log("enter")) == (["say two"], ["taken"])
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.parametrize("tells", [True, False], ids=["told", "seen"])
 def test_ask(agent: Agent, request: pytest.FixtureRequest, tells: bool) -> None:
     agent.start(tells=tells)
@@ -55,7 +56,7 @@ def test_ask(agent: Agent, request: pytest.FixtureRequest, tells: bool) -> None:
     assert agent.log("queued") == []
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_tell(agent: Agent, request: pytest.FixtureRequest) -> None:
     agent.start()
     lines: list[str] = []

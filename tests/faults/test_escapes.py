@@ -75,6 +75,7 @@ def group_of(control: Control, session_id: str) -> str:
     ).get(session_id, "")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("kind", KINDS)
 def test_none_is_left_where_a_control_group_is_to_be_had(control: Control, escaped, pids: Path, kind: str) -> None:
     session_id = escaped(kind)
@@ -86,6 +87,7 @@ def test_none_is_left_where_a_control_group_is_to_be_had(control: Control, escap
     assert not os.path.exists(group)
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("no_group")
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "clean"])
 def test_none_is_left_without_a_control_group(control: Control, escaped, pids: Path, kind: str) -> None:
@@ -140,6 +142,7 @@ def test_who_holds_a_terminal_of_that_name_is_not_touched_once_its_first_process
     assert pid not in found(cast("Transport", Ended()))
 
 
+@pytest.mark.night
 def test_a_process_of_another_session_with_the_terminal_open_is_not_touched(control: Control, until: Any) -> None:
     """A program that writes to somebody's terminal is not that somebody's program."""
     control.new("t", ("cat",))
@@ -164,6 +167,7 @@ def test_a_session_that_was_lost_is_ended_with_its_group(control: Control, escap
     assert (end.escaped, living(pids)) == ((), [])
 
 
+@pytest.mark.night
 def test_a_group_that_is_made_while_its_session_is_ended_is_removed(
     control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
@@ -246,6 +250,7 @@ def test_a_server_leaves_the_group_of_a_session_and_not_that_of_its_service(plac
     assert written == ({} if target is None else {target.strip("/"): done.stdout})
 
 
+@pytest.mark.night
 def test_doctor_finds_and_ends_what_sessions_of_this_server_left_and_nothing_else(control: Control, until: Any) -> None:
     made = control.new("t", ("sh", "-c", "trap '' HUP; setsid sleep 1000 & exec cat"))
     control.new("living", ("sh", "-c", "sleep 1000 & exec cat"))

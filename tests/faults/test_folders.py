@@ -114,6 +114,7 @@ def test_a_folder_above_one_of_a_search_path_is_looked_at(
     refused(place, place / "above", kind, "show", "mine")
 
 
+@pytest.mark.night
 def test_an_installed_package_in_a_folder_of_anybodys_is_refused(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     site = place / "above" / "site"
     (site / "hello-1.dist-info").mkdir(parents=True)

@@ -131,6 +131,7 @@ def test_the_end_of_a_command_whose_output_is_not_kept_is_not_waited_for(disk: D
     assert tmuxctl("exec", "t", "--", "echo $((40+2))").said["output"] == "42\n"
 
 
+@pytest.mark.night
 def test_nothing_typed_is_lost_and_every_command_says_what_is_wrong(disk: Disk, until: Callable[..., Any]) -> None:
     tmuxctl = disk.tmuxctl
     for name in ("a", "b"):

@@ -15,6 +15,7 @@ from tmuxctl.errors import Failed, TmuxctlError
 pytestmark = pytest.mark.on("tmux")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("gone", ["", "journal"])
 def test_a_session_whose_files_are_gone_says_so(control: Control, place: Path, gone: str) -> None:
     made = control.new("b", ("bash",))
@@ -36,6 +37,7 @@ def test_a_session_whose_files_are_gone_says_so(control: Control, place: Path, g
     assert Command().states() == {"good": "idle"}
 
 
+@pytest.mark.night
 def test_a_resident_process_notices_that_files_are_gone(place: Path) -> None:
     with Control(resident=True) as resident:
         made = resident.new("b", LINES)

@@ -39,6 +39,7 @@ def grown(control: Control, figures: Callable[..., None], do: Callable[[], None]
     return size() - before
 
 
+@pytest.mark.night
 def test_turns_and_looks_leave_nothing_in_the_server(control: Control, figures: Callable[..., None]) -> None:
     control.new("t", ("bash", "--norc", "--noprofile"), history=100)
 
@@ -53,6 +54,7 @@ def test_turns_and_looks_leave_nothing_in_the_server(control: Control, figures: 
     assert control.machine.transport.run([("list-buffers",)]) == b""
 
 
+@pytest.mark.night
 def test_screens_with_all_that_scrolled_away_leave_nothing_in_the_server(
     control: Control, figures: Callable[..., None]
 ) -> None:
@@ -70,6 +72,7 @@ def test_screens_with_all_that_scrolled_away_leave_nothing_in_the_server(
     assert control.machine.transport.run([("list-buffers",)]) == b""
 
 
+@pytest.mark.night
 def test_what_is_refused_leaves_nothing_in_the_server(control: Control, figures: Callable[..., None]) -> None:
     control.new("t", ("cat",))
     here = ("-t", "=t:")
@@ -87,6 +90,7 @@ def test_what_is_refused_leaves_nothing_in_the_server(control: Control, figures:
     assert control.machine.transport.run([("list-buffers",)]) == b""
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_a_server_that_has_grown_is_told(control: Control) -> None:
     control.new("t", ("cat",))

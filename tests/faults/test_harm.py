@@ -42,6 +42,7 @@ def _words(pid: int | None) -> bytes:
     return Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
+@pytest.mark.night
 def test_a_server_that_was_started_inside_a_session_goes_on_when_that_ends(control: Control, until: Any) -> None:
     control.new("outer", ("sh",))
     command = f"{sys.executable} -m tmuxctl --socket inner new --no-wait t -- cat"
@@ -54,6 +55,7 @@ def test_a_server_that_was_started_inside_a_session_goes_on_when_that_ends(contr
     inner.machine.transport.run([("kill-server",)])
 
 
+@pytest.mark.night
 def test_a_session_can_end_itself_and_all_others(control: Control, until: Any) -> None:
     made = [control.new(name, ("sh",)).id for name in ("a", "me", "z")]
     command = f"{sys.executable} -m tmuxctl --socket {control.machine.transport.socket} kill --all --grace 0.5"
@@ -62,6 +64,7 @@ def test_a_session_can_end_itself_and_all_others(control: Control, until: Any) -
     assert {one.name for one in control.ls(ended=True).sessions} == {"a", "me", "z"}
 
 
+@pytest.mark.night
 def test_a_kill_ends_no_session_that_took_the_name_meanwhile(
     control: Control, another: Callable[[], Control], until: Any
 ) -> None:
@@ -75,6 +78,7 @@ def test_a_kill_ends_no_session_that_took_the_name_meanwhile(
     assert control.show("web").id == fresh.id
 
 
+@pytest.mark.night
 def test_a_session_that_could_not_be_restored_stays_lost(control: Control) -> None:
     lost = control.new("u", LINES)
     control.new("t", LINES)
@@ -109,6 +113,7 @@ def test_a_passing_fault_loses_no_session(control: Control, place: Path) -> None
     assert [one.name for one in control.ls().sessions] == ["t"]
 
 
+@pytest.mark.night
 def test_the_wrappers_of_a_restored_session_get_the_environment_it_was_asked_with(
     control: Control, place: Path
 ) -> None:
@@ -140,6 +145,7 @@ def test_what_still_runs_is_not_pruned(control: Control, until: Any) -> None:
     assert control.prune().left == ()
 
 
+@pytest.mark.night
 def test_no_more_sessions_are_restored_than_there_may_be(control: Control) -> None:
     for name in ("a", "b", "c"):
         control.new(name, LINES)
@@ -158,6 +164,7 @@ def test_an_empty_flag_is_an_error_and_not_none(control: Control, flag: str) -> 
     assert not control.ls().sessions
 
 
+@pytest.mark.night
 def test_who_ended_a_session_can_be_hung_up_afterwards(control: Control) -> None:
     """What a process ignores, all that it starts later ignores too."""
     control.new("t", LINES)

@@ -68,6 +68,7 @@ def hanging(plugins: Path, place: Path) -> Callable[[str], None]:
     return make
 
 
+@pytest.mark.night
 @hanging_in
 def test_a_session_that_hangs_while_it_is_restored_holds_up_no_other(
     control: Control, place: Path, hanging: Callable[[str], None], hang: str
@@ -108,6 +109,7 @@ def test_a_session_that_was_given_up_is_not_started_later(
     assert control.show("late").state.value == "lost"
 
 
+@pytest.mark.night
 def test_a_session_that_fails_in_any_way_while_it_is_restored_is_told(
     control: Control, place: Path, plugins: Path
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_session_that_fails_in_any_way_while_it_is_restored_is_told(
     assert "ZeroDivisionError" in (rows["raise"].message or "")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("command", ["new", "restore"])
 @hanging_in
@@ -155,6 +158,7 @@ def test_a_command_ends_when_it_is_told_to(
     process.communicate()
 
 
+@pytest.mark.night
 @hanging_in
 def test_a_plugin_that_hangs_has_a_deadline(
     control: Control, plugins: Path, place: Path, hanging: Callable[[str], None], hang: str
@@ -169,6 +173,7 @@ def test_a_plugin_that_hangs_has_a_deadline(
     assert Command().states() == {}
 
 
+@pytest.mark.night
 def test_what_plugins_print_side_by_side_stays_out_of_the_result(control: Control, plugins: Path) -> None:
     (plugins / "loud.py").write_text(
         "import time\nKIND = 'cwd'\n"
@@ -186,6 +191,7 @@ def test_what_plugins_print_side_by_side_stays_out_of_the_result(control: Contro
     assert len(json.loads(done.output)["sessions"]) == 6
 
 
+@pytest.mark.night
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 @pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "sub/.gitignore"])
 def test_a_fifo_where_git_reads_a_file_holds_up_no_kill(control: Control, place: Path, name: str) -> None:

@@ -40,6 +40,7 @@ def test_a_folder_of_any_name_disturbs_no_list(control: Control, place: Path) ->
         assert (done.status, CONTROL.findall(done.output)) == (0, []), words
 
 
+@pytest.mark.night
 def test_text_that_shows_as_other_text_is_told_as_what_it_is(control: Control, place: Path) -> None:
     """Programs get it as it is: as JSON, where it is escaped, and from `exec`. What languages and emoji need stays."""
     words = "rm \u2066-i\u2069 \u202etxt.exe\u202c \U000e0041\U000e0042 end"
@@ -107,6 +108,7 @@ def contents(path: Path) -> str:
         return ""
 
 
+@pytest.mark.night
 def test_a_process_that_is_dead_and_not_waited_for_holds_up_no_kill(
     control: Control, place: Path, until: Callable[..., Any]
 ) -> None:
@@ -123,7 +125,7 @@ def test_a_process_that_is_dead_and_not_waited_for_holds_up_no_kill(
     assert not control.ls().sessions
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.timeout(600)
 def test_a_hundred_megabytes_fill_neither_memory_nor_disk(control: Control, place: Path) -> None:
     (place / ".config" / "tmuxctl").mkdir(parents=True)
@@ -155,6 +157,7 @@ def resident(pid: int) -> int:
     return int(line.split()[1])
 
 
+@pytest.mark.night
 def test_a_program_is_not_told_what_a_person_copied(control: Control) -> None:
     """It asks the terminal for the clipboard, and for its state, which is answered."""
     control.new("other", LINES)

@@ -53,7 +53,8 @@ def named(number: int) -> list[str]:
 # descriptors
 
 
-@pytest.mark.parametrize("descriptors", [64, pytest.param(1024, marks=pytest.mark.long)])
+@pytest.mark.night
+@pytest.mark.parametrize("descriptors", [64, pytest.param(1024, marks=pytest.mark.night)])
 def test_sessions_are_refused_before_the_server_has_no_descriptors_left(
     control: Control, place: Path, needs, descriptors: int
 ) -> None:
@@ -79,6 +80,7 @@ def test_sessions_are_refused_before_the_server_has_no_descriptors_left(
     recovers(tmuxctl, names)
 
 
+@pytest.mark.night
 def test_a_low_soft_limit_alone_is_no_limit(control: Control, needs) -> None:
     """The server has what the hard limit allows; the program what its caller had."""
     needs("prlimit")
@@ -118,6 +120,7 @@ def few_terminals(root: None, control: Control, place: Path) -> Iterator[Command
         holder.communicate()
 
 
+@pytest.mark.night
 def test_without_a_terminal_left_a_session_is_refused(few_terminals: Command) -> None:
     assert crowd(12, *few_terminals.behind) == (10, "no_ptys")
     all_answer(few_terminals, named(10))
@@ -170,6 +173,7 @@ def end_all_of(user: int) -> None:
             os.kill(pid, 9)
 
 
+@pytest.mark.night
 def test_without_a_process_left_a_session_is_refused(nobody: list[str]) -> None:
     free = Command(*nobody)
     assert free("new", "first", "--", "cat").reason == ""
@@ -186,6 +190,7 @@ def test_without_a_process_left_a_session_is_refused(nobody: list[str]) -> None:
     all_answer(free, ["first", "second", "t"])
 
 
+@pytest.mark.night
 def test_a_caller_without_a_process_left_is_told_so(nobody: list[str]) -> None:
     free = Command(*nobody)
     assert free("new", "first", "--", "cat").reason == ""
@@ -196,6 +201,7 @@ def test_a_caller_without_a_process_left_is_told_so(nobody: list[str]) -> None:
     all_answer(free, ["first"])
 
 
+@pytest.mark.night
 def test_a_session_is_there_or_not_however_many_processes_its_start_may_have(nobody: list[str]) -> None:
     free = Command(*nobody)
     assert free("new", "first", "--", "cat").reason == ""

@@ -52,6 +52,7 @@ def beyond(place: Path, *words: str) -> int:
     return int(file.read_text()) * 1024 - output.stat().st_size
 
 
+@pytest.mark.night
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_reading_takes_little_memory_beyond_what_it_returns(control: Control, place: Path, kind: str) -> None:
@@ -72,6 +73,7 @@ def test_reading_takes_little_memory_beyond_what_it_returns(control: Control, pl
         assert beyond(place, *words) - bare < LIMIT, words
 
 
+@pytest.mark.night
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("kind", ["random bytes", "a line without end"])
 def test_an_answer_takes_little_memory_beyond_its_text(control: Control, place: Path, kind: str) -> None:
@@ -83,7 +85,7 @@ def test_an_answer_takes_little_memory_beyond_its_text(control: Control, place: 
     assert beyond(place, "ask", "t", "cat output; echo") - bare < LIMIT
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.timeout(600)
 def test_an_answer_that_is_too_long_says_so(control: Control, place: Path) -> None:
     (place / "output").write_bytes(b"a line of the output\n" * 500_000)

@@ -154,6 +154,7 @@ def end(pid: int, until: Callable[..., Any]) -> None:
     until(lambda: not os.path.exists(f"/proc/{pid}/exe"))
 
 
+@pytest.mark.night
 def test_after_a_crash_twenty_sessions_are_back_with_what_they_had_printed(control: Control, service: ByHand) -> None:
     names = [f"s{number:02}" for number in range(20)]
     service.start()
@@ -180,6 +181,7 @@ def test_after_a_crash_twenty_sessions_are_back_with_what_they_had_printed(contr
         assert control.wait(name, text="^after$").matched
 
 
+@pytest.mark.night
 def test_the_server_is_as_a_command_would_have_started_it(control: Control, service: ByHand, place: Path) -> None:
     service.start()
     control.new("t", LINES)
@@ -197,6 +199,7 @@ def test_the_server_is_as_a_command_would_have_started_it(control: Control, serv
     assert limits[1] == limits[2]
 
 
+@pytest.mark.night
 def test_a_server_that_a_command_started_goes_on_and_the_service_follows_it(
     control: Control, service: ByHand, until: Callable[..., Any]
 ) -> None:
@@ -217,6 +220,7 @@ def test_a_server_that_a_command_started_goes_on_and_the_service_follows_it(
     assert "last words" in control.log("t").text
 
 
+@pytest.mark.night
 def test_a_server_that_is_ended_in_order_is_followed_too(
     control: Control, service: ByHand, until: Callable[..., Any]
 ) -> None:
@@ -228,6 +232,7 @@ def test_a_server_that_is_ended_in_order_is_followed_too(
     assert servers(control) == [service.pid]
 
 
+@pytest.mark.night
 def test_the_stop_of_a_service_is_no_end_of_its_sessions(
     control: Control, service: ByHand, until: Callable[..., Any]
 ) -> None:
@@ -263,6 +268,7 @@ def test_commands_beside_a_starting_service_make_no_second_server(control: Contr
     assert "lost" not in states(control).values()
 
 
+@pytest.mark.night
 def test_two_services_of_one_socket_make_one_server(
     control: Control, service: ByHand, until: Callable[..., Any]
 ) -> None:
@@ -313,6 +319,7 @@ def opened(pid: int) -> list[str]:
     return found
 
 
+@pytest.mark.night
 def test_a_server_that_lost_its_socket_gets_it_back(control: Control, service: ByHand) -> None:
     """Whoever started it: a command, for which the service waits then, or the service."""
     control.new("t", LINES)
@@ -332,6 +339,7 @@ def unlink_socket(control: Control) -> None:
     os.unlink(control.machine.transport.run([("display-message", "-p", "#{socket_path}")]).decode().strip())
 
 
+@pytest.mark.night
 def test_no_session_ends_with_the_service_of_the_http_server(
     control: Control, service: ByHand, http: ByHand, place: Path
 ) -> None:
@@ -351,6 +359,7 @@ def test_no_session_ends_with_the_service_of_the_http_server(
     assert servers(control) == [server]
 
 
+@pytest.mark.night
 def test_a_tmux_server_that_the_http_server_started_outlives_it(
     control: Control, http: ByHand, place: Path, until: Callable[..., Any]
 ) -> None:

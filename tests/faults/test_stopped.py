@@ -51,6 +51,7 @@ def stopped(control: Control) -> Iterator[Callable[[], None]]:
     os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.night
 def test_every_command_ends_in_its_time_and_nothing_was_done(
     control: Control, stopped: Callable[[], None], until: Callable[..., Any]
 ) -> None:
@@ -71,6 +72,7 @@ def test_every_command_ends_in_its_time_and_nothing_was_done(
     assert tmuxctl.states() == {}
 
 
+@pytest.mark.night
 def test_doctor_says_what_is_wrong_and_what_is_not(stopped: Callable[[], None]) -> None:
     said = Command()("doctor")
     checks = {one["name"]: one for one in said.said["checks"]}
@@ -80,6 +82,7 @@ def test_doctor_says_what_is_wrong_and_what_is_not(stopped: Callable[[], None]) 
     assert (checks["tmux"]["ok"] is not False, checks["state folder"]["ok"]) == (True, True)
 
 
+@pytest.mark.night
 def test_a_wait_that_runs_when_the_server_stops_ends_in_its_time(
     control: Control, stopped: Callable[[], None], until: Any
 ) -> None:

@@ -101,6 +101,7 @@ def tries(control: Control, home: Path, kind: str, delays: list[int]) -> int:
     return ran
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("kind", PLACES)
 def test_links_that_are_put_in_place_of_folders_lead_no_sandbox_out(
     control: Control, home: Path, kind: str, figures: Callable[..., None]
@@ -108,7 +109,7 @@ def test_links_that_are_put_in_place_of_folders_lead_no_sandbox_out(
     figures("programs that ran", tries(control, home, kind, [0, 30, 60]))
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", PLACES)
 def test_links_that_are_put_at_any_time_lead_no_sandbox_out(
@@ -117,7 +118,7 @@ def test_links_that_are_put_at_any_time_lead_no_sandbox_out(
     figures("programs that ran", tries(control, home, kind, [number * 67 % 301 for number in range(45)]))
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("kind", PLACES)
 def test_two_that_are_restored_at_once_do_not_lead_each_other_out(control: Control, home: Path, kind: str) -> None:

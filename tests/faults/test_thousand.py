@@ -16,7 +16,7 @@ from faults.command import Command, allow_sessions, crowd, marked
 
 from tmuxctl.control import Control
 
-pytestmark = [pytest.mark.on("resident"), pytest.mark.timeout(900), pytest.mark.long]
+pytestmark = [pytest.mark.on("resident"), pytest.mark.timeout(900), pytest.mark.night]
 
 MANY = 1000
 

@@ -33,6 +33,7 @@ def programs_without_tmux(place: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.night
 def test_without_tmux_every_command_says_what_to_install(control: Control, programs_without_tmux: Path) -> None:
     for words in ("ls", "new t -- cat", "send t x", "kill t"):
         done = Command()(*words.split())
@@ -71,6 +72,7 @@ def test_doctor_tells_a_tmux_that_was_never_tried(
     assert (check["ok"], version in check["found"], bool(check["hint"])) == (ok, True, ok is None)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_a_server_that_does_not_understand_the_installed_tmux_is_told_and_not_to_be_ended(
     control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, another: Callable[[], Control]
@@ -88,6 +90,7 @@ def test_a_server_that_does_not_understand_the_installed_tmux_is_told_and_not_to
     assert [one.name for one in another().ls().sessions] == ["t"]
 
 
+@pytest.mark.night
 @pytest.mark.on("pipe")
 def test_a_server_that_does_not_understand_the_installed_tmux_is_told_where_that_stops_answering(
     control: Control, place: Path, monkeypatch: pytest.MonkeyPatch, another: Callable[[], Control]
@@ -137,7 +140,7 @@ def test_an_id_of_a_server_that_died_is_nobody_elses(control: Control, until: Ca
     assert "first" not in control.screen("t").text
 
 
-@pytest.mark.long
+@pytest.mark.night
 @pytest.mark.on("tmux", "resident")
 @pytest.mark.timeout(300)
 def test_the_last_session_is_killed_and_another_started_a_hundred_times(control: Control) -> None:
@@ -157,6 +160,7 @@ def test_a_link_in_place_of_the_sockets_folder_is_refused(control: Control, plac
     assert not list((place / "planted").iterdir())
 
 
+@pytest.mark.night
 def test_a_profile_that_lies_in_the_folder_one_works_in_is_not_read(control: Control, place: Path) -> None:
     project = place / "project"
     for folder in (".", "profiles", "tmuxctl/profiles", ".config/tmuxctl/profiles", ".tmuxctl/profiles"):
@@ -169,6 +173,7 @@ def test_a_profile_that_lies_in_the_folder_one_works_in_is_not_read(control: Con
     assert Command()("new", "u", "--profile", "cat", "--", "cat").reason == "no_profile"
 
 
+@pytest.mark.night
 def test_an_end_that_tmux_overlooks_twice_does_not_fail_a_wait(
     control: Control, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

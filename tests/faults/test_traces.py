@@ -154,6 +154,7 @@ GIVEN: dict[str, Callable[[Path], list[str]]] = {
 }
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("how", GIVEN)
 def test_forty_kinds_of_secrets_are_in_the_programs_variables_and_nowhere_else(
     how: str, control: Control, place: Path, before: float, monkeypatch: pytest.MonkeyPatch, needs: Any, until: Any
@@ -183,6 +184,7 @@ def test_forty_kinds_of_secrets_are_in_the_programs_variables_and_nowhere_else(
     assert_no_trace(control, place, before, known=known)
 
 
+@pytest.mark.night
 def test_a_secret_that_was_given_to_a_profile_is_in_no_file_but_that(
     control: Control, place: Path, before: float, until: Any
 ) -> None:

@@ -268,6 +268,7 @@ def test_the_results_of_many_agents_fit_in_a_line_of_the_transcript():
     assert len(json.dumps(results)) < LINE_MOST
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_pattern_that_goes_astray_on_an_answer_stops_the_run_and_nothing_hangs(here: Here):
     agents = {"a": here.agents.agent("a", [{"re": ".", "say": "y" * 20_000}])}
@@ -291,6 +292,7 @@ def test_a_team_of_the_same_name_does_not_hide_one_that_is_at_work(here: Here):
     assert here.teams.folder.find("team").transcript.endswith("/one.jsonl")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_sessions_on_a_machine_that_only_the_file_names_are_ended_also_once_it_was_changed(here: Here):
     agents = {"a": {"command": ["bash", "--norc"], "machine": "other"}}

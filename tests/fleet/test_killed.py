@@ -11,6 +11,7 @@ from fleet.kills import KilledRun
 RUNS = int(os.environ.get("TEAM_KILLS", "25"))
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("seed", range(1, RUNS + 1))
 def test_a_run_whose_runner_is_killed_goes_on_as_if_it_had_not_been(place: Path, seed: int):
     assert KilledRun(place, seed).play() == []

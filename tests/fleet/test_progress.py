@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
+import pytest
 from fleet.teams import connector
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -129,6 +130,7 @@ def test_a_run_goes_on_from_its_records_wherever_it_was_broken_off(topology, dat
     assert max(Counter(one.about["turn"] for one in taken).values()) == 1
 
 
+@pytest.mark.night
 @settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_every_message_of_a_mesh_is_handed_over_once(data):

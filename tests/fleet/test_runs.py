@@ -90,6 +90,7 @@ def test_a_run_ends_after_its_turns_and_its_sessions_with_it(team: Team):
     assert team.names() == set()
 
 
+@pytest.mark.night
 def test_a_run_ends_when_its_time_is_over(team: Team):
     agents = {"a": team.agents.agent("a", [{"re": ".", "say": "late", "think": 60}]), "b": team.agents.agent("b", ECHO)}
     team.write(talk("a", "b"), agents, stop={"time": "2s"})
@@ -119,6 +120,7 @@ def test_sessions_stay_where_the_file_says_so_until_the_team_is_down(team: Team)
 # what an agent's program does
 
 
+@pytest.mark.night
 def test_a_role_is_given_first_and_once(team: Team):
     agents = {name: team.agents.agent(name, ECHO, role=f"You are {name}.\nBe brief.") for name in "ab"}
     team.write(talk("a", "b"), agents, stop={"turns": 4})
@@ -127,6 +129,7 @@ def test_a_role_is_given_first_and_once(team: Team):
     assert team.agents.given("b")[0] == "You are b.\nBe brief."
 
 
+@pytest.mark.night
 def test_a_question_pauses_its_agent_only_until_somebody_decides(team: Team, until: Until):
     agents = {
         "a": team.agents.agent("a", [{"re": ".", "ask": "Overwrite it?", "say": "done"}]),
@@ -159,6 +162,7 @@ def running(team: Team) -> bool:
         return False
 
 
+@pytest.mark.night
 def test_without_people_a_run_stops_where_everything_waits_for_a_decision_and_goes_on_later(team: Team):
     agents = {"a": team.agents.agent("a", [{"re": ".", "ask": "Go on?", "say": "went on"}])}
     team.write(stages("a"), agents)
@@ -201,6 +205,7 @@ def test_an_agent_that_ends_takes_no_part_any_more_where_the_file_says_so(team: 
     assert len(team.agents.given("a")) == 1
 
 
+@pytest.mark.night
 def test_a_turn_that_takes_too_long_is_tried_again_and_then_left_out(team: Team):
     slow: list[dict[str, Any]] = [{"re": ".", "say": "late", "think": 8, "times": 1}, {"re": ".", "say": "quick"}]
     agents = {"a": team.agents.agent("a", slow, turn_timeout="5s"), "b": team.agents.agent("b", ECHO)}
@@ -238,6 +243,7 @@ class Person:
         subprocess.run(["tmux", "-L", "desk", *words], check=True, capture_output=True)
 
 
+@pytest.mark.night
 def test_a_person_who_types_pauses_that_agent_only(team: Team, until: Until):
     """While a person types into b's session, a and c go on; b gets its text when they have stopped."""
     hello = [{"re": "start", "say": "@b: hello\n@c: hello"}, {"re": ".", "say": "ok"}]
@@ -335,6 +341,7 @@ def test_there_is_nothing_to_resume_of_a_team_that_had_no_run(team: Team):
         team.teams.status("nobody")
 
 
+@pytest.mark.night
 def test_a_line_that_was_not_written_to_its_end_is_cut_off(team: Team):
     team.write(stages("a"), {"a": team.agents.agent("a", [{"re": ".", "ask": "?", "say": "x"}])}, output="t.jsonl")
     team.up(waits_for_people=False)
@@ -390,6 +397,7 @@ def test_a_run_is_told_as_a_report_in_which_no_answer_breaks_out_of_its_block(te
     assert "`````text\n```\n# not a heading\n````\n`````" in text
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("send", [os.kill, send_to_another_thread])
 def test_ctrl_c_stops_a_run_says_how_it_goes_on_and_leaves_its_sessions(
     team: Team, until: Until, send: Callable[[int, int], None]

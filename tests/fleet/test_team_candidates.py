@@ -56,6 +56,7 @@ def local_model(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
+@pytest.mark.night
 @pytest.mark.usefixtures("local_model")
 def test_a_team_goes_on_with_a_model_on_this_machine(scripted: ScriptedAgents, runner: TeamRunner):
     agents = {
@@ -89,6 +90,7 @@ def answered(runner: TeamRunner) -> list[tuple[str, str]]:
 TWICE = {"type": "pipeline", "stages": [{"agent": "dev", "prompt": "one"}, {"agent": "dev", "prompt": "two"}]}
 
 
+@pytest.mark.night
 def test_each_run_takes_the_next_program_and_keeps_it(scripted: ScriptedAgents, runner: TeamRunner, place: Path):
     write_chats(place, a="answers", b="answers")
     file = scripted.write(TWICE, {"dev": {"candidates": ["a", "b"], "route": "round-robin"}})
@@ -97,6 +99,7 @@ def test_each_run_takes_the_next_program_and_keeps_it(scripted: ScriptedAgents, 
         assert answered(runner) == [(name, "team-dev")] * 2
 
 
+@pytest.mark.night
 def test_the_next_run_begins_with_the_program_that_was_not_limited(
     scripted: ScriptedAgents, runner: TeamRunner, place: Path
 ):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from fleet.teams import ScriptedAgents, TeamRunner, tmuxctl
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "teams"
@@ -15,6 +16,7 @@ ROLE: dict[str, Any] = {"re": "^You ", "say": "understood"}
 """What every agent answers to its role."""
 
 
+@pytest.mark.night
 def test_a_pipeline_reviews_repairs_and_tests_until_the_status_is_right(scripted: ScriptedAgents, runner: TeamRunner):
     (scripted.folder / "Makefile").write_text("test:\n\t@test -e tried || { touch tried; echo it fails; exit 1; }\n")
     rules = {
@@ -35,6 +37,7 @@ def test_a_pipeline_reviews_repairs_and_tests_until_the_status_is_right(scripted
     assert statuses == [2, 0]
 
 
+@pytest.mark.night
 def test_a_dialogue_goes_on_until_they_agree(scripted: ScriptedAgents, runner: TeamRunner):
     rules = {
         "author": [ROLE, {"re": "", "say": ["Copy all.\n\nDaily.", "Copy all, twice."]}],
@@ -50,6 +53,7 @@ def test_a_dialogue_goes_on_until_they_agree(scripted: ScriptedAgents, runner: T
     assert runner.said("page") == [("author", ["critic"]), ("critic", ["author"])] * 2
 
 
+@pytest.mark.night
 def test_a_meeting_hears_all_and_the_chair_decides(scripted: ScriptedAgents, runner: TeamRunner):
     rules = {
         "chair": [ROLE, {"re": "", "say": ["What of crashes?", "DECISION: files"]}],
@@ -67,6 +71,7 @@ def test_a_meeting_hears_all_and_the_chair_decides(scripted: ScriptedAgents, run
     assert (told[0], sorted(told[1:])[1]) == (opening, "[from speed]\nspeed: files")
 
 
+@pytest.mark.night
 def test_in_a_mesh_each_tells_whom_it_likes(scripted: ScriptedAgents, runner: TeamRunner):
     rules = {
         "planner": [ROLE, {"re": "made", "say": "@coder: write\nit\n@tester: wait"}, {"re": "", "say": "done"}],
@@ -85,6 +90,7 @@ def test_in_a_mesh_each_tells_whom_it_likes(scripted: ScriptedAgents, runner: Te
     ]
 
 
+@pytest.mark.night
 def test_tasks_are_done_by_workers_with_a_worktree_each(
     scripted: ScriptedAgents, runner: TeamRunner, needs: Callable[..., None]
 ):

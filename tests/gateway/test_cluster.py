@@ -77,6 +77,7 @@ def busy(cluster: ClusterSite, place: Path) -> Iterator[Load]:
         yield made
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("loss", [signal.SIGSTOP, signal.SIGKILL], ids=["cut", "killed"])
 def test_the_leader_is_lost_and_back(cluster: ClusterSite, place: Path, loss: int) -> None:
     with busy(cluster, place) as load:
@@ -95,6 +96,7 @@ def test_the_leader_is_lost_and_back(cluster: ClusterSite, place: Path, loss: in
         until(cluster.is_whole, "the node is not whole again", 60)
 
 
+@pytest.mark.night
 def test_the_leader_is_cut_off_in_networks_of_their_own(place: Path) -> None:
     try:
         switch = Switch((*ADDRESSES, MEMBERS))
@@ -134,6 +136,7 @@ def test_the_leader_is_cut_off_in_networks_of_their_own(place: Path) -> None:
         switch.close()
 
 
+@pytest.mark.night
 def test_verbs_go_on_when_the_node_of_host_and_client_is_cut(
     cluster: ClusterSite, place: Path, needs: Callable[..., None]
 ) -> None:
@@ -179,6 +182,7 @@ def test_verbs_go_on_when_the_node_of_host_and_client_is_cut(
         sweep(host.home, before)
 
 
+@pytest.mark.night
 def test_each_node_is_lost_in_turn(cluster: ClusterSite, place: Path) -> None:
     with busy(cluster, place) as load:
         for lost in cluster.nodes:
@@ -189,6 +193,7 @@ def test_each_node_is_lost_in_turn(cluster: ClusterSite, place: Path) -> None:
             until(cluster.is_whole, "the node is not whole again", 60)
 
 
+@pytest.mark.night
 def test_a_node_whose_disk_was_lost_is_whole_again_with_its_file(cluster: ClusterSite, place: Path) -> None:
     with busy(cluster, place):
         lost = cluster.nodes[1]
@@ -198,6 +203,7 @@ def test_a_node_whose_disk_was_lost_is_whole_again_with_its_file(cluster: Cluste
         until(cluster.is_whole, "the node is not whole again", 60)
 
 
+@pytest.mark.night
 def test_a_member_that_is_removed_while_a_node_is_away_does_not_get_in_there(cluster: ClusterSite) -> None:
     away = cluster.nodes[2]
     gone = cluster.first.add("client")
@@ -227,6 +233,7 @@ def refused(credentials) -> bool:
     return False
 
 
+@pytest.mark.night
 def test_two_nodes_have_one_connection_by_which_a_leader_that_was_cut_off_hears_of_the_new_one_before_any_event(
     cluster: ClusterSite,
 ) -> None:
@@ -240,6 +247,7 @@ def test_two_nodes_have_one_connection_by_which_a_leader_that_was_cut_off_hears_
     )
 
 
+@pytest.mark.night
 def test_status_tells_leader_lag_and_who_is_away(cluster: ClusterSite) -> None:
     found = cluster.first.result("status")
     assert sorted(one["name"] for one in found["nodes"]) == sorted(NAMES)
@@ -269,6 +277,7 @@ def test_a_node_has_no_keys(cluster: ClusterSite) -> None:
     assert not any(seed.encode() in data for seed in seeds for data in held)
 
 
+@pytest.mark.night
 def test_who_has_no_certificate_of_a_node_does_not_join(cluster: ClusterSite, place: Path) -> None:
     other = ClusterSite(place / "other", ("127.0.12.1", "127.0.12.2", "127.0.12.3"))
     try:
@@ -325,6 +334,7 @@ def start_with_leaves(site: GatewaySite) -> None:
     )
 
 
+@pytest.mark.night
 def test_hosts_of_a_site_reach_each_other_while_the_way_to_the_gateway_is_cut(place: Path, site: GatewaySite) -> None:
     start_with_leaves(site)
     leaf = ClusterNode("127.0.11.9", place / "leaf")
@@ -394,6 +404,7 @@ def spooled(host: Connection, place: Path) -> Iterator[Spool]:
             spool.close()
 
 
+@pytest.mark.night
 def test_the_steps_of_the_page(place: Path) -> None:
     blocks = re.findall(r"^```sh\n(.+?)^```", PAGE.read_text(), re.MULTILINE | re.DOTALL)
     typed = [re.sub(r"\s+#\s.*", "", line) for block in blocks for line in block.splitlines()]

@@ -109,6 +109,7 @@ def here(wired: Wired) -> Iterator[Control]:
         yield made
 
 
+@pytest.mark.night
 def test_the_next_verb_after_a_cut(wired: Wired, here: Control) -> None:
     here.new("thathost/sh", ("sh",))
     wired.wait_direct(here)
@@ -129,6 +130,7 @@ def test_the_next_verb_after_a_cut(wired: Wired, here: Control) -> None:
     assert max(times) < 2.0
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("wired", ["webrtc"], indirect=True)
 def test_writes_and_output_while_it_is_cut_several_times(wired: Wired, here: Control) -> None:
     here.new("thathost/first", ("sh",))
@@ -158,6 +160,7 @@ def test_writes_and_output_while_it_is_cut_several_times(wired: Wired, here: Con
     assert results == ["done"] * 200
 
 
+@pytest.mark.night
 def test_the_gateway_ends_while_it_stands(wired: Wired, here: Control, gateway: GatewaySite) -> None:
     here.new("thathost/sh", ("sh",))
     wired.wait_direct(here)
@@ -176,6 +179,7 @@ def test_the_gateway_ends_while_it_stands(wired: Wired, here: Control, gateway: 
     assert find_path("thathost") == wired.link
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("wired", ["webrtc"], indirect=True)
 def test_both_ways_are_lost(wired: Wired) -> None:
     impatient = changed(TIMING, rpc=changed(TIMING.rpc, silence_seconds=3.0))
@@ -228,6 +232,7 @@ def _ask_several(here: Control, count: int = 20) -> None:
         assert here.ask("thathost/sh", f"echo answer-{number}".encode()).text == f"answer-{number}"
 
 
+@pytest.mark.night
 def test_a_host_is_found_again_without_the_gateway(host: JoinedHost, gateway: GatewaySite) -> None:
     address = f"127.0.0.1:{free_ports(1)[0]}"
     _serve(host, "--direct", address)
@@ -249,6 +254,7 @@ def test_a_host_is_found_again_without_the_gateway(host: JoinedHost, gateway: Ga
     assert json.loads(done.stdout or done.stderr)["error"]["code"] == "unreachable"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("end", ["client", "host", "forbidden"])
 def test_an_end_without_it(host: JoinedHost, end: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if end == "client":
@@ -276,6 +282,7 @@ def test_who_asks_once_makes_no_path(host: JoinedHost) -> None:
         assert not [one.name for one in threading.enumerate() if one.name.startswith("direct path")]
 
 
+@pytest.mark.night
 def test_what_listens_at_the_remembered_address_is_another(host: JoinedHost) -> None:
     _serve(host, "--direct", "off")
     liar = Liar()
@@ -308,6 +315,7 @@ def test_records_are_repeated_and_garbage_comes_between(host: JoinedHost, monkey
     meddler.close()
 
 
+@pytest.mark.night
 def test_strangers_at_the_port(host: JoinedHost) -> None:
     port = free_ports(1)[0]
     _serve(host, "--direct", f"127.0.0.1:{port}")

@@ -77,6 +77,7 @@ def asks(client: Connection, host: str, timeout: float = 2.0) -> bool:
         return False
 
 
+@pytest.mark.night
 def test_a_request_is_answered(pair: Pair):
     with answering(pair.host):
         for data in (b"", b"abc", bytes(range(256)) * 4096):
@@ -103,12 +104,14 @@ def test_what_came_is_handled_before_the_last_user_of_a_connection_has_left(pair
     assert handled == [b"a new key"]
 
 
+@pytest.mark.night
 def test_a_host_that_is_not_there_is_told_at_once(pair: Pair):
     with pytest.raises(Unreachable) as found:
         pair.client.request("b" * 16, b"x", 60.0)
     assert found.value.reason == "host_offline"
 
 
+@pytest.mark.night
 def test_a_host_that_does_not_answer_costs_the_time_given(pair: Pair):
     asked = pair.host.subscribe(subjects.rpc(pair.host.credentials.id, subjects.ANY))
     with pytest.raises(Timeout):
@@ -116,6 +119,7 @@ def test_a_host_that_does_not_answer_costs_the_time_given(pair: Pair):
     assert asked.next(5).data == b"x"
 
 
+@pytest.mark.night
 def test_what_is_too_large_or_no_subject_is_refused_here(pair: Pair):
     with pytest.raises(Usage) as found:
         pair.host.publish(subjects.heartbeat(pair.host.credentials.id), b"x" * (MAX_PAYLOAD + 1))
@@ -125,6 +129,7 @@ def test_what_is_too_large_or_no_subject_is_refused_here(pair: Pair):
             pair.host.publish(subject, b"")
 
 
+@pytest.mark.night
 def test_what_is_not_taken_is_bounded_and_counted(pair: Pair):
     host = pair.host.credentials.id
     few = pair.client.subscribe(subjects.heartbeat(host), most_messages=3)
@@ -251,6 +256,7 @@ def test_calls_of_several_threads_do_not_mix(pair: Pair):
     assert not wrong
 
 
+@pytest.mark.night
 def test_a_server_that_was_killed_is_found_again(pair: Pair):
     with answering(pair.host):
         pair.host.publish_event(b"before", "1")
@@ -266,6 +272,7 @@ def test_a_server_that_was_killed_is_found_again(pair: Pair):
         assert [one.data for one in pair.client.read_events(1).events] == [b"before"]
 
 
+@pytest.mark.night
 def test_a_request_that_was_under_way_ends_with_an_unknown_outcome(pair: Pair):
     asked = pair.host.subscribe(subjects.rpc(pair.host.credentials.id, subjects.ANY))
     found: list[BaseException] = []
@@ -305,6 +312,7 @@ def seconds_until_answered(client: Connection, host: str, since: float, longest:
     return time.monotonic() - since
 
 
+@pytest.mark.night
 def test_after_a_silent_cut_the_second_address_is_used_in_time(pair: Pair):
     host = pair.host.credentials.id
     with (
@@ -317,7 +325,7 @@ def test_after_a_silent_cut_the_second_address_is_used_in_time(pair: Pair):
         assert seconds_until_answered(client, host, time.monotonic(), 60) <= PROMISED_SECONDS
 
 
-@pytest.mark.long
+@pytest.mark.night
 def test_nats_py_alone_takes_longer_than_that(pair: Pair):
     """Once it does not, `nats_client` needs no transport of its own."""
     host = pair.host.credentials.id
@@ -332,6 +340,7 @@ def test_nats_py_alone_takes_longer_than_that(pair: Pair):
     assert taken > PROMISED_SECONDS
 
 
+@pytest.mark.night
 def test_after_a_silent_cut_that_heals_requests_are_answered_in_time(pair: Pair):
     host = pair.host.credentials.id
     with (
@@ -346,6 +355,7 @@ def test_after_a_silent_cut_that_heals_requests_are_answered_in_time(pair: Pair)
         assert seconds_until_answered(client, host, time.monotonic(), 60) <= PROMISED_SECONDS
 
 
+@pytest.mark.night
 def test_a_flood_that_finds_no_room_ends_with_the_connection(pair: Pair):
     """What cannot be sent is not waited for without end."""
     own = pair.host.credentials.id
@@ -406,6 +416,7 @@ def greeting(gateway: GatewaySite, told: bytes) -> Iterator[tuple[int, list[byte
         thread.join(20)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "info",
     [
@@ -436,6 +447,7 @@ def test_a_server_that_greets_with_nonsense_is_told_and_others_are_tried(gateway
             host.wait_connected(PROMISED_SECONDS)
 
 
+@pytest.mark.night
 def test_a_gateway_that_is_not_there_is_looked_for_until_it_is(gateway: GatewaySite):
     credentials = gateway.add("host")
     gateway.end()
@@ -468,6 +480,7 @@ def test_a_closed_connection_says_so(pair: Pair):
     pair.client.close()
 
 
+@pytest.mark.night
 def test_what_was_published_arrives_though_the_connection_is_closed_at_once(pair: Pair):
     host = pair.host.credentials.id
     follow = pair.client.subscribe(subjects.heartbeat(host), most_messages=1000)
@@ -517,6 +530,7 @@ def test_a_connection_that_is_lost_while_it_is_given_up_prints_nothing(pair: Pai
     assert not caplog.records
 
 
+@pytest.mark.night
 def test_what_is_subscribed_while_a_connection_opens_is_followed_on_it(pair: Pair):
     with HeldConnection(pair.host.credentials) as opening:
         assert HeldClient.held.wait(20)

@@ -19,6 +19,8 @@ from machines.relay import Relay
 from tmuxctl.control import Control
 from tmuxctl.errors import TmuxctlError
 
+pytestmark = pytest.mark.night
+
 CUT_SECONDS = 20.0
 
 

@@ -112,6 +112,7 @@ def reader(request: pytest.FixtureRequest, place: Path, needs: Callable[..., Non
         networks.close()
 
 
+@pytest.mark.night
 def test_the_steps_of_the_page(reader: Reader) -> None:
     assert re.findall(r"^\$ (.+)", PAGE.read_text(), re.MULTILINE) == [command for _, command in STEPS]
     if reader.networks:

@@ -37,6 +37,7 @@ def cannot_publish(connection: Connection, subject: str) -> bool:
     return found.value.reason == "gateway_permission"
 
 
+@pytest.mark.night
 def test_a_host_cannot_follow_what_another_host_is_sent(pair: Pair, other_host: Connection):
     other, own = other_host.credentials.id, pair.host.credentials.id
     for subject in (
@@ -76,6 +77,7 @@ def test_a_host_cannot_speak_for_another_host(pair: Pair, other_host: Connection
         assert cannot_publish(pair.host, subject)
 
 
+@pytest.mark.night
 def test_a_client_cannot_follow_what_others_are_sent(pair: Pair):
     host = pair.host.credentials.id
     for subject in (
@@ -100,6 +102,7 @@ def test_a_client_cannot_follow_what_others_are_sent(pair: Pair):
         pair.client.subscribe(subject).close()
 
 
+@pytest.mark.night
 def test_a_client_cannot_speak_for_a_host_or_another_client(pair: Pair):
     host, own = pair.host.credentials.id, pair.client.credentials.id
     for subject in (
@@ -117,6 +120,7 @@ def test_a_client_cannot_speak_for_a_host_or_another_client(pair: Pair):
         assert cannot_publish(pair.client, subject)
 
 
+@pytest.mark.night
 def test_a_denied_request_is_refused_before_its_time_is_over(pair: Pair):
     with pytest.raises(Denied):
         pair.host.request(ELSE, b"x", 60.0)
@@ -124,6 +128,7 @@ def test_a_denied_request_is_refused_before_its_time_is_over(pair: Pair):
         pair.client.publish_event(b"x", "1")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("reply", ["$JS.API.STREAM.DELETE.EVENTS", "$JS.API.STREAM.PURGE.EVENTS", "events of another"])
 def test_an_answer_of_the_stream_cannot_be_sent_where_the_asker_may_not_publish(
     pair: Pair, other_host: Connection, reply: str
@@ -152,6 +157,7 @@ def test_an_answer_of_the_stream_cannot_be_sent_where_the_asker_may_not_publish(
     assert [one.events for one in status.look(pair.gateway.files).streams] == [3]
 
 
+@pytest.mark.night
 def test_one_account_would_not_do(place: Path, nats_server: str):
     """Why the stream has an account of its own. Once this fails, it needs none."""
     (port,) = free_ports(1)
@@ -190,6 +196,7 @@ def test_one_account_would_not_do(place: Path, nats_server: str):
         process.wait(20)
 
 
+@pytest.mark.night
 def test_a_host_does_not_reply_where_a_client_may_not_listen(pair: Pair):
     host, client = pair.host.credentials.id, pair.client.credentials.id
     asked = pair.host.subscribe(subjects.rpc(host, subjects.ANY))
@@ -201,6 +208,7 @@ def test_a_host_does_not_reply_where_a_client_may_not_listen(pair: Pair):
     assert pair.client.read_events(1).events == ()
 
 
+@pytest.mark.night
 def test_who_sent_a_request_is_part_of_its_subject(pair: Pair):
     host, client = pair.host.credentials.id, pair.client.credentials.id
     asked = pair.host.subscribe(subjects.handshake(host, subjects.ANY))

@@ -31,6 +31,7 @@ from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 
+@pytest.mark.night
 def test_all_that_is_written_is_for_this_user_alone(gateway: GatewaySite):
     gateway.add("host")
     for folder, _, files in os.walk(gateway.files.folder):
@@ -42,6 +43,7 @@ def test_all_that_is_written_is_for_this_user_alone(gateway: GatewaySite):
         assert not open_to_others
 
 
+@pytest.mark.night
 def test_nothing_is_told_before_tls(gateway: GatewaySite):
     with socket.create_connection(("127.0.0.1", gateway.port), 5) as plain:
         plain.sendall(b"CONNECT {}\r\nPING\r\n")
@@ -51,6 +53,7 @@ def test_nothing_is_told_before_tls(gateway: GatewaySite):
             assert b"INFO" in plain.recv(4096)
 
 
+@pytest.mark.night
 def test_websocket_has_the_same_certificate(gateway: GatewaySite):
     context = ssl.create_default_context(cadata=Path(gateway.files.path("ca.pem")).read_text())
     with (
@@ -71,6 +74,7 @@ def test_monitoring_is_reached_on_loopback_alone(gateway: GatewaySite):
         socket.create_connection(("127.0.0.2", gateway.monitor_port), 5)
 
 
+@pytest.mark.night
 def test_by_default_it_listens_everywhere_and_monitoring_does_not(site: GatewaySite):
     site.start(
         f"--listen=0.0.0.0:{site.port}",
@@ -88,12 +92,14 @@ def test_by_default_it_listens_everywhere_and_monitoring_does_not(site: GatewayS
     assert make_settings(site.files).host == "0.0.0.0"
 
 
+@pytest.mark.night
 def test_a_second_one_is_refused_while_it_runs(gateway: GatewaySite):
     refused = gateway.command("up")
     assert refused.returncode == 4
     assert "is running" in refused.stderr
 
 
+@pytest.mark.night
 def test_another_authority_is_not_trusted(pair: Pair, place: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(place / "elsewhere"))
     other = GatewayFiles()
@@ -107,6 +113,7 @@ def test_another_authority_is_not_trusted(pair: Pair, place: Path, monkeypatch: 
     assert found.value.reason == "bad_certificate"
 
 
+@pytest.mark.night
 def test_a_certificate_for_another_name_is_not_trusted(pair: Pair):
     # 127.0.0.2 does not listen here: a name that leads to the same server
     credentials = changed(pair.client.credentials, urls=(f"tls://localhost:{pair.gateway.port}",))
@@ -115,6 +122,7 @@ def test_a_certificate_for_another_name_is_not_trusted(pair: Pair):
     assert found.value.reason == "bad_certificate"
 
 
+@pytest.mark.night
 def test_a_key_that_was_never_given_is_refused(pair: Pair, gateway: GatewaySite):
     other = gateway.add("client")
     removed = gateway.result("remove", other.id)
@@ -145,6 +153,7 @@ def test_without_members_it_is_open_to_nothing(gateway: GatewaySite, keyed: bool
         asyncio.run(enter())
 
 
+@pytest.mark.night
 def test_who_is_added_gets_in_and_who_is_there_stays(pair: Pair):
     with connect(pair.gateway.add("host", "a-label")):
         assert (pair.host.opened, pair.client.opened) == (1, 1)
@@ -154,6 +163,7 @@ def test_who_is_added_gets_in_and_who_is_there_stays(pair: Pair):
     assert pair.host.opened == 1
 
 
+@pytest.mark.night
 def test_who_is_removed_is_cut_at_once_and_others_are_not(pair: Pair):
     pair.gateway.result("remove", pair.host.credentials.id)
     until(lambda: isinstance(pair.host.last_error, Denied), "the host was not refused")
@@ -163,6 +173,7 @@ def test_who_is_removed_is_cut_at_once_and_others_are_not(pair: Pair):
     assert [one["id"] for one in pair.gateway.result("ls")["members"]] == [pair.client.credentials.id]
 
 
+@pytest.mark.night
 def test_a_new_key_ends_the_old_one(pair: Pair):
     member = pair.host.credentials.id
     rotated = read_credentials(pair.gateway.result("rotate", member, "--out", "new.json")["file"])
@@ -171,6 +182,7 @@ def test_a_new_key_ends_the_old_one(pair: Pair):
     connect(rotated).close()
 
 
+@pytest.mark.night
 def test_a_file_that_is_there_is_not_replaced_and_nobody_is_let_in(gateway: GatewaySite, place: Path):
     (place / "there.json").write_text("mine")
     refused = gateway.command("add-host", "--out", "there.json")
@@ -215,6 +227,7 @@ def test_without_a_gateway_commands_say_how_to_start_one(site: GatewaySite):
         assert "tmuxctl gateway up" in refused.stderr
 
 
+@pytest.mark.night
 def test_keys_given_while_it_does_not_run_hold_when_it_does(gateway: GatewaySite):
     gateway.end()
     added = gateway.result("add-host")
@@ -223,6 +236,7 @@ def test_keys_given_while_it_does_not_run_hold_when_it_does(gateway: GatewaySite
     connect(read_credentials(added["file"])).close()
 
 
+@pytest.mark.night
 def test_what_it_was_told_is_kept_for_the_next_time(gateway: GatewaySite):
     before = gateway.files.read_settings()
     authority = Path(gateway.files.path("ca.pem")).read_text()
@@ -243,6 +257,7 @@ def test_a_certificate_is_made_anew_before_it_ends(gateway: GatewaySite):
     assert certificates.make_certificates(gateway.files, renamed, late).names == ("gateway.example.org", "::1")
 
 
+@pytest.mark.night
 def test_a_certificate_of_ones_own_is_shown_and_trusted_as_others_are(
     gateway: GatewaySite, place: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -279,6 +294,7 @@ def test_doctor_finds_what_is_wrong(gateway: GatewaySite, monkeypatch: pytest.Mo
     assert names[0].ok is False
 
 
+@pytest.mark.night
 def test_doctor_checks_the_way_of_a_client(gateway: GatewaySite, place: Path):
     added = gateway.result("add-client", "--out", "client.json")
     assert gateway.command("doctor", "--credentials", "client.json").returncode == 0
@@ -292,6 +308,7 @@ def test_doctor_checks_the_way_of_a_client(gateway: GatewaySite, place: Path):
     assert "may this machine reach" in unreached.stdout
 
 
+@pytest.mark.night
 def test_members_that_were_changed_are_not_taken(gateway: GatewaySite):
     path = Path(gateway.files.path("members.json"))
     for text in ('{"members": [{"id": "x"}]}', "[]", "{", '{"members": 3}', '{"format": 99, "members": []}'):
@@ -300,6 +317,7 @@ def test_members_that_were_changed_are_not_taken(gateway: GatewaySite):
             Members(gateway.files).list_members()
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", ["", "x" * 65, "a\nb", "\x1b[31m"])
 def test_labels_that_cannot_be(gateway: GatewaySite, name: str):
     assert gateway.command("add-host", name).returncode == 2
@@ -338,6 +356,7 @@ def test_an_old_server_is_refused(place: Path, site: GatewaySite, monkeypatch: p
     assert not running.NatsServer("", "2.9.10").is_recent
 
 
+@pytest.mark.night
 def test_the_configuration_is_one_that_the_server_takes(gateway: GatewaySite, nats_server: str):
     gateway.add("host")
     gateway.add("client")
@@ -345,6 +364,7 @@ def test_the_configuration_is_one_that_the_server_takes(gateway: GatewaySite, na
     assert subprocess.run([nats_server, "-t", "-c", path], capture_output=True, check=False).returncode == 0
 
 
+@pytest.mark.night
 def test_two_that_change_it_at_once_wait_for_each_other(gateway: GatewaySite):
     with gateway.files.locked():
         refused = gateway.command("add-host")

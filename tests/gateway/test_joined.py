@@ -95,6 +95,7 @@ def reason(call: Callable[[], object]) -> str | None:
     return found.value.reason
 
 
+@pytest.mark.night
 def test_the_verbs_by_the_command_line(thathost: JoinedHost) -> None:
     told = result("new", "thathost/sh", "--", "sh")
     assert told.startswith("thathost/sh ")
@@ -111,6 +112,7 @@ def test_the_verbs_by_the_command_line(thathost: JoinedHost) -> None:
     assert thathost.command("ls", "--quiet").stdout == ""
 
 
+@pytest.mark.night
 def test_the_verbs_of_the_library_and_output_that_is_followed(here: Control) -> None:
     here.new("thathost/sh", ("sh",))
     followed = here.read("thathost/sh", follow=True)
@@ -129,6 +131,7 @@ def test_the_verbs_of_the_library_and_output_that_is_followed(here: Control) -> 
     assert not reader.is_alive()
 
 
+@pytest.mark.night
 def test_rights_and_patterns_are_decided_there(host: JoinedHost) -> None:
     assert host.command("new", "build-1", "--", "sh").returncode == 0
     assert host.command("new", "other", "--", "sh").returncode == 0
@@ -158,6 +161,7 @@ def test_calls_that_change_something_are_written_down_there(host: JoinedHost) ->
     assert SECRET_TEXT not in log
 
 
+@pytest.mark.night
 def test_a_host_that_was_never_paired_with_is_not_reached(host: JoinedHost) -> None:
     assert error_of(command("screen", "thathost/sh", "--json"))[0] == "unreachable"
     Path(client_credentials_path()).with_name("machines.toml").write_text(f'[thathost]\ngateway = "{host.id}"\n')
@@ -166,11 +170,13 @@ def test_a_host_that_was_never_paired_with_is_not_reached(host: JoinedHost) -> N
     assert f"tmuxctl machine pair thathost {host.id}" in done.stderr
 
 
+@pytest.mark.night
 def test_a_client_that_the_host_does_not_know_is_refused(thathost: JoinedHost) -> None:
     thathost.authorized.write_text("")
     assert error_of(command("screen", "thathost/sh", "--json")) == ("denied", "unpaired")
 
 
+@pytest.mark.night
 def test_a_client_that_is_taken_out_is_refused_at_its_next_call(thathost: JoinedHost, here: Control) -> None:
     here.new("thathost/sh", ("sh",))
     followed = iter(here.read("thathost/sh", follow=True))
@@ -186,6 +192,7 @@ def test_a_client_that_is_taken_out_is_refused_at_its_next_call(thathost: Joined
     assert "no" not in thathost.command("screen", "sh").stdout.split()
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("granted", "kept", "refused"),
     [
@@ -209,6 +216,7 @@ def test_a_wait_tells_nothing_that_its_client_may_not_know_any_more(
         assert waiting.result(60) == refused
 
 
+@pytest.mark.night
 def test_a_host_with_another_key_is_not_talked_to(thathost: JoinedHost) -> None:
     thathost.end()
     (key,) = thathost.home.glob(".local/state/tmuxctl/keys/static.json")
@@ -224,6 +232,7 @@ def test_a_host_with_another_key_is_not_talked_to(thathost: JoinedHost) -> None:
     assert "thathost/sh" in result("new", "thathost/sh", "--", "sh")
 
 
+@pytest.mark.night
 def test_a_wrong_code_pairs_nobody(host: JoinedHost) -> None:
     done = host.pair("thathost", code="000-000-000")
     assert done.returncode
@@ -232,6 +241,7 @@ def test_a_wrong_code_pairs_nobody(host: JoinedHost) -> None:
     assert KnownMachines().entries() == ()
 
 
+@pytest.mark.night
 def test_a_code_for_one_client_cannot_be_used_up_by_another(
     host: JoinedHost, gateway: GatewaySite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -248,6 +258,7 @@ def send_guess(credentials: Credentials, host: str, first: bytes) -> None:
         made.request(host, PAIRING + first, 1.0, handshake=True)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(("third", "reason_told"), [(b"x" * 60, "wrong_code"), (b"", "no_client")])
 def test_the_client_that_has_used_up_a_code_is_named(gateway: GatewaySite, third: bytes, reason_told: str) -> None:
     host, other = gateway.add("host"), gateway.add("client")
@@ -279,6 +290,7 @@ def test_the_client_that_has_used_up_a_code_is_named(gateway: GatewaySite, third
     assert used == [other.id]
 
 
+@pytest.mark.night
 def test_pairing_with_what_does_not_wait_for_it(host: JoinedHost, gateway: GatewaySite) -> None:
     absent = gateway.add("host").id
     done = command("machine", "pair", "absent", absent, given="123-456-789\n")
@@ -286,12 +298,14 @@ def test_pairing_with_what_does_not_wait_for_it(host: JoinedHost, gateway: Gatew
     assert "tmuxctl gateway pair" in done.stderr
 
 
+@pytest.mark.night
 def test_one_process_is_a_host(thathost: JoinedHost) -> None:
     done = thathost.command("--socket", "second", "serve", "--listen", "unix", "--gateway", "host.json")
     assert done.returncode
     assert "another process serves" in done.stderr
 
 
+@pytest.mark.night
 def test_credentials_of_the_other_role_are_refused(host: JoinedHost) -> None:
     path = Path(client_credentials_path())
     served = host.command("serve", "--gateway", str(path))
@@ -308,6 +322,7 @@ def add_spy(gateway: GatewaySite) -> Credentials:
     return changed(read_client_credentials(), id="a" * 16, seed=key.seed, jwt=key.claims)
 
 
+@pytest.mark.night
 def test_the_operator_sees_no_word_of_it(thathost: JoinedHost, gateway: GatewaySite) -> None:
     with connect(add_spy(gateway)) as spy:
         everything = spy.subscribe(">", of_stream=True, most_messages=1 << 16, most_bytes=1 << 28)
@@ -330,6 +345,7 @@ def test_the_operator_sees_no_word_of_it(thathost: JoinedHost, gateway: GatewayS
             assert word not in text
 
 
+@pytest.mark.night
 def test_a_host_that_is_killed_is_unreachable_and_comes_back(thathost: JoinedHost, here: Control) -> None:
     here.new("thathost/sh", ("sh",))
     thathost.end(kill=True)
@@ -340,11 +356,13 @@ def test_a_host_that_is_killed_is_unreachable_and_comes_back(thathost: JoinedHos
     assert here.ask("thathost/sh", b"echo again").text == "again"
 
 
+@pytest.mark.night
 def test_a_host_that_is_away_costs_its_own_row(thathost: JoinedHost) -> None:
     thathost.end()
     assert "tmuxctl: thathost: is not connected to the gateway" in command("ls", "--all-machines").stderr
 
 
+@pytest.mark.night
 def test_a_gateway_that_is_killed_comes_back(thathost: JoinedHost, here: Control, gateway: GatewaySite) -> None:
     here.new("thathost/sh", ("sh",))
     gateway.end(signal.SIGKILL)
@@ -363,6 +381,7 @@ def test_a_gateway_that_is_killed_comes_back(thathost: JoinedHost, here: Control
     assert result("exec", "thathost/sh", "--", "uname") == "Linux\n"
 
 
+@pytest.mark.night
 def test_a_wait_outlives_the_gateway(thathost: JoinedHost, here: Control, gateway: GatewaySite) -> None:
     here.new("thathost/sh", ("sh",))
     found: list[object] = []
@@ -379,6 +398,7 @@ def test_a_wait_outlives_the_gateway(thathost: JoinedHost, here: Control, gatewa
     assert found
 
 
+@pytest.mark.night
 def test_what_a_bad_gateway_brings_is_done_once(host: JoinedHost, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     host.end()
     host.start((sys.executable, str(Path(__file__).with_name("rough_connection.py"))))
@@ -425,6 +445,7 @@ def try_new(here: Control) -> bool:
     return False
 
 
+@pytest.mark.night
 def test_what_strangers_send_ends_nothing(thathost: JoinedHost, gateway: GatewaySite) -> None:
     with connect(gateway.add("client")) as stranger:
         own = stranger.credentials.id
@@ -462,6 +483,7 @@ def own_host(gateway: GatewaySite) -> Iterator[Callable[..., tuple[GatewayHost, 
             one.close()
 
 
+@pytest.mark.night
 def test_a_client_has_a_limited_number_of_channels(own_host: Callable[..., tuple[GatewayHost, MachineEntry]]) -> None:
     _, entry = own_host(HostLimits(channels=2))
     lost = [threading.Event() for _ in range(3)]
@@ -549,6 +571,7 @@ def test_another_host_cannot_use_up_the_handshakes_of_a_client(
     GatewayCarrier(entry, lambda *_: None, lambda: None).close()
 
 
+@pytest.mark.night
 def test_a_client_that_is_not_authorized_gets_no_channel(
     own_host: Callable[..., tuple[GatewayHost, MachineEntry]], until: Callable[[Callable[[], object]], object]
 ) -> None:
@@ -560,6 +583,7 @@ def test_a_client_that_is_not_authorized_gets_no_channel(
     assert host.refused == {"unpaired": 1}
 
 
+@pytest.mark.night
 def test_a_client_has_a_limited_number_of_handshakes(own_host: Callable[..., tuple[GatewayHost, MachineEntry]]) -> None:
     host, entry = own_host(HostLimits(client_handshakes=1e-6, burst_seconds=2e6))
     with suppress(TmuxctlError):
@@ -583,6 +607,7 @@ def test_a_rate_is_limited_and_recovers() -> None:
     assert [rate.take() for _ in range(6)] == [True] * 5 + [False]
 
 
+@pytest.mark.night
 def test_a_machine_of_which_another_id_is_known_is_not_reached(
     own_host: Callable[..., tuple[GatewayHost, MachineEntry]],
 ) -> None:

@@ -25,6 +25,8 @@ from tmuxctl.sealed.keys import KeyFiles, fingerprint, key_text, make_key_pair
 from tmuxctl.sealed.trust import AuthorizedClient, AuthorizedClients, KnownMachine, KnownMachines
 from tmuxctl.vocabulary import Way
 
+pytestmark = pytest.mark.night
+
 STEPS = (
     "tmuxctl config set serve.gateway ~/build-box.json",
     "tmuxctl machine pair thathost --ssh ada@build-box",

@@ -126,6 +126,7 @@ class Follower:
         assert not self._thread.is_alive()
 
 
+@pytest.mark.night
 def test_who_was_away_reads_what_happened_in_order(joined: Pair):
     record_all(joined, ["one", "two", "three"])
     joined.host.close()
@@ -138,6 +139,7 @@ def test_who_was_away_reads_what_happened_in_order(joined: Pair):
     assert read(joined, numbers[-1]) == []
 
 
+@pytest.mark.night
 def test_it_begins_at_a_moment(joined: Pair):
     with recording(joined.host) as recorder:
         recorder.record(event_of("sh", "old", time="2020-01-01T00:00:00.000Z"))
@@ -147,6 +149,7 @@ def test_it_begins_at_a_moment(joined: Pair):
     assert whys(read(joined)) == ["old", "new"]
 
 
+@pytest.mark.night
 def test_a_gateway_that_is_killed_in_the_middle_of_300_events(joined: Pair):
     with closing(Follower(joined)) as follower, recording(joined.host) as recorder:
         for number in range(300):
@@ -162,6 +165,7 @@ def test_a_gateway_that_is_killed_in_the_middle_of_300_events(joined: Pair):
     assert whys(read(joined)) == [str(number) for number in range(300)]
 
 
+@pytest.mark.night
 def test_a_process_of_the_host_that_is_killed_loses_nothing_that_was_recorded(joined: Pair, place: Path):
     joined.host.close()
     path = place / "host.json"
@@ -188,6 +192,7 @@ def test_a_process_of_the_host_that_is_killed_loses_nothing_that_was_recorded(jo
     assert len(follower.events) - len(found) <= 3
 
 
+@pytest.mark.night
 def test_a_number_that_is_used_again_after_a_loss_of_power(joined: Pair):
     folder = Path(spool_folder(joined.host.credentials.id))
     record_all(joined, ["one"])
@@ -204,6 +209,7 @@ def test_a_number_that_is_used_again_after_a_loss_of_power(joined: Pair):
     assert whys(read(joined)) == ["one", "two", "other"]
 
 
+@pytest.mark.night
 def test_a_host_that_is_cut_off_for_a_while(joined: Pair):
     joined.host.close()
     with (
@@ -223,6 +229,7 @@ def test_a_host_that_is_cut_off_for_a_while(joined: Pair):
         until(lambda: "heard" in [one.kind for one in follower.found], "that it is heard is not told")
 
 
+@pytest.mark.night
 def test_an_event_is_sealed_for_those_who_may_know_of_its_session(joined: Pair):
     keys, clients = KeyFiles().load().current, AuthorizedClients()
     clients.remove("here")
@@ -251,11 +258,13 @@ def test_an_event_is_stored_for_as_many_clients_as_a_host_may_know(joined: Pair)
     assert whys(read(joined)) == ["for all of them"]
 
 
+@pytest.mark.night
 def test_sessions_of_other_machines_are_not_told(joined: Pair):
     record_all(joined, ["x"], "web1/sh")
     assert joined.client.read_events(1).events == ()
 
 
+@pytest.mark.night
 def test_what_the_gateway_repeats_reorders_or_forges_is_not_told(joined: Pair):
     record_all(joined, ["one", "two", "three"])
     stored = joined.client.read_events(1).events
@@ -276,6 +285,7 @@ def test_what_the_gateway_repeats_reorders_or_forges_is_not_told(joined: Pair):
     assert whys(read(joined)) == ["one", "two", "three", "four"]
 
 
+@pytest.mark.night
 def test_events_of_another_host_are_not_taken_for_its_own(joined: Pair, other_host: Connection):
     with recording(other_host) as recorder:
         recorder.record(event_of("sh", "of another"))
@@ -287,6 +297,7 @@ def test_events_of_another_host_are_not_taken_for_its_own(joined: Pair, other_ho
     assert whys(read(joined)) == ["own"]
 
 
+@pytest.mark.night
 def test_an_event_that_the_gateway_keeps_back_is_missed(joined: Pair, other_host: Connection):
     record_all(joined, [str(number) for number in range(6)])
     stored = joined.client.read_events(1).events
@@ -304,6 +315,7 @@ def test_an_event_that_the_gateway_keeps_back_is_missed(joined: Pair, other_host
     assert whys(read(joined)) == ["0", "lost 2", "3", "lost 1", "5"]
 
 
+@pytest.mark.night
 def test_events_that_found_no_room_are_told_as_lost(joined: Pair):
     joined.host.close()
     folder = spool_folder(joined.host.credentials.id)
@@ -321,6 +333,7 @@ def test_events_that_found_no_room_are_told_as_lost(joined: Pair):
     assert whys(rest) == [str(number) for number in range(gap.lost, 50)]
 
 
+@pytest.mark.night
 def test_what_is_not_kept_any_more_is_told(joined: Pair):
     record_all(joined, ["one", "two"])
     (first, second) = read(joined)
@@ -329,6 +342,7 @@ def test_what_is_not_kept_any_more_is_told(joined: Pair):
     assert [one.kind for one in read(joined, second.number + 7)] == ["lost"]
 
 
+@pytest.mark.night
 def test_who_follows_learns_what_came_before_and_comes(joined: Pair):
     record_all(joined, ["before"])
     with closing(Follower(joined)) as follower, recording(joined.host) as recorder:
@@ -337,6 +351,7 @@ def test_who_follows_learns_what_came_before_and_comes(joined: Pair):
         until(lambda: follower.events == ["before", "after"], "it did not come")
 
 
+@pytest.mark.night
 def test_who_follows_misses_nothing_of_a_time_without_a_connection(joined: Pair):
     with relayed(joined.client.credentials, joined.gateway, 2) as (credentials, (first, second)):
         path = Path(client_credentials_path())
@@ -353,6 +368,7 @@ def test_who_follows_misses_nothing_of_a_time_without_a_connection(joined: Pair)
             until(lambda: follower.events == ["before", "during"], "it did not come", 30)
 
 
+@pytest.mark.night
 def test_who_follows_goes_on_with_a_stream_that_was_made_anew(joined: Pair):
     record_all(joined, [str(number) for number in range(5)])
     with closing(Follower(joined)) as follower, recording(joined.host) as recorder:
@@ -365,6 +381,7 @@ def test_who_follows_goes_on_with_a_stream_that_was_made_anew(joined: Pair):
         assert follower.events == [*"01234", "new"]
 
 
+@pytest.mark.night
 def test_a_machine_that_was_never_paired_has_none(joined: Pair):
     with pytest.raises(NotFound):
         EventReader(MachineEntry(name="unknown", gateway=subjects.make_id()))
@@ -392,6 +409,7 @@ def lines(*words: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.night
 def test_what_a_server_sees_is_told_as_watch_tells_it(thathost: JoinedHost) -> None:
     # it says at its start what is there
     assert thathost.command("new", "job", "--", "sh", "-c", "read line; exit 3").returncode == 0
@@ -418,6 +436,7 @@ def test_what_a_server_sees_is_told_as_watch_tells_it(thathost: JoinedHost) -> N
     assert lines("--since", str(number)) == []
 
 
+@pytest.mark.night
 def test_who_follows_by_the_command_line_learns_that_a_machine_is_silent(thathost: JoinedHost, place: Path) -> None:
     log = place / "followed"
     with log.open("wb") as file:
@@ -437,6 +456,7 @@ def test_who_follows_by_the_command_line_learns_that_a_machine_is_silent(thathos
         following.wait()
 
 
+@pytest.mark.night
 def test_no_text_of_it_is_at_the_gateway(thathost: JoinedHost, gateway: GatewaySite) -> None:
     with connect(add_spy(gateway)) as spy:
         everything = spy.subscribe(">", of_stream=True, most_messages=1 << 16, most_bytes=1 << 28)

@@ -99,6 +99,7 @@ def test_events_without_an_end_are_not_read_for_ever(thathost: JoinedHost, opera
     assert "has no end" in done.stderr
 
 
+@pytest.mark.night
 def test_events_that_are_too_large_are_not_kept(thathost: JoinedHost, operator: OperatorRelay) -> None:
     operator.divert(Path(client_credentials_path()))
     operator.hook = answer_reads(thathost.id, lambda number: bytes(EVENT_BYTES + 1))
@@ -107,6 +108,7 @@ def test_events_that_are_too_large_are_not_kept(thathost: JoinedHost, operator: 
     assert "the gateway's stream answered" in done.stderr
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("headers", [b"garbage", b"NATS/1.0 \r\n\xff: \xff\r\n\r\n"])
 def test_headers_that_make_no_sense_end_the_connection_and_print_nothing(
     gateway: GatewaySite, operator: OperatorRelay, headers: bytes, caplog: pytest.LogCaptureFixture
@@ -124,6 +126,7 @@ def test_headers_that_make_no_sense_end_the_connection_and_print_nothing(
     assert not caplog.records
 
 
+@pytest.mark.night
 def test_a_host_whose_subscription_was_refused_once_comes_back(thathost: JoinedHost, operator: OperatorRelay) -> None:
     run("new", "thathost/sh", "--", "sh")
     operator.say(f"-ERR 'Permissions Violation for Subscription to \"tmc.{thathost.id}.rpc.*\"'\r\n".encode())
@@ -136,6 +139,7 @@ def have_stream_answer(member: Connection, host: str, subject: str) -> None:
     member.publish(subjects.READ, json.dumps(wanted).encode(), subject)
 
 
+@pytest.mark.night
 def test_a_member_cannot_shut_out_another(thathost: JoinedHost, gateway: GatewaySite) -> None:
     run("new", "thathost/sh", "--", "sh")
     until(lambda: command("machine", "events", "thathost").stdout, "no event is stored")
@@ -179,6 +183,7 @@ def test_a_heartbeat_is_the_hosts_own(gateway: GatewaySite, operator: OperatorRe
         until(lambda: "heard" in (one.kind for one in heart.look()), "the host is not heard")
 
 
+@pytest.mark.night
 def test_a_pairing_for_one_client_is_not_ended_by_another_host(thathost: JoinedHost, gateway: GatewaySite) -> None:
     own = read_client_credentials().id
     remove_pairing("thathost")
@@ -193,6 +198,7 @@ def test_a_pairing_for_one_client_is_not_ended_by_another_host(thathost: JoinedH
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.night
 def test_two_pairings_at_a_time_do_not_spoil_each_other(thathost: JoinedHost) -> None:
     second: list[subprocess.CompletedProcess[str]] = []
     remove_pairing("thathost")
@@ -203,6 +209,7 @@ def test_two_pairings_at_a_time_do_not_spoil_each_other(thathost: JoinedHost) ->
     assert "another `tmuxctl gateway pair` waits" in second[0].stderr
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("words", [("screen",), ("log",), ("read",), ("ask",)])
 def test_what_a_lying_host_shows_does_not_steer_the_terminal(thathost: JoinedHost, words: tuple[str, ...]) -> None:
     thathost.end()
@@ -216,6 +223,7 @@ def test_what_a_lying_host_shows_does_not_steer_the_terminal(thathost: JoinedHos
     assert not any(character in told for character in "\x1b\x07\x9b\r")
 
 
+@pytest.mark.night
 def test_a_call_that_is_held_back_over_a_restart_is_done_once(
     thathost: JoinedHost, operator: OperatorRelay, place: Path
 ) -> None:
@@ -252,6 +260,7 @@ def test_a_call_that_is_held_back_over_a_restart_is_done_once(
     assert counted.read_text().split() == ["x"], done
 
 
+@pytest.mark.night
 def test_a_call_that_was_given_up_is_not_done_later(thathost: JoinedHost, operator: OperatorRelay, place: Path) -> None:
     run("new", "thathost/sh", "--", "sh")
     late = place / "late"
@@ -292,6 +301,7 @@ def drop_first_output() -> Callable[[Relayed], list[Relayed]]:
     return hook
 
 
+@pytest.mark.night
 def test_a_client_counts_as_told_of_a_new_key_once_it_uses_it(thathost: JoinedHost, operator: OperatorRelay) -> None:
     run("new", "thathost/sh", "--", "sh")
     assert thathost.command("gateway", "rotate-key").returncode == 0

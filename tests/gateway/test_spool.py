@@ -178,6 +178,7 @@ def test_what_is_too_large_is_refused(folder: str):
         assert spool.append(b"x" * EVENT_BYTES) == 1
 
 
+@pytest.mark.night
 def test_the_stream_takes_the_largest_event(pair: Pair, folder: str):
     with opened(folder) as spool:
         spool.append(bytes(EVENT_BYTES))
@@ -252,6 +253,7 @@ def all_confirmed(spool: Spool) -> bool:
     return spool.first() is None
 
 
+@pytest.mark.night
 def test_events_of_a_cut_are_published_once_each_in_order(pair: Pair, folder: str):
     with opened(folder) as spool:
         publisher = EventPublisher(pair.host, spool, make_gap)
@@ -269,6 +271,7 @@ def test_events_of_a_cut_are_published_once_each_in_order(pair: Pair, folder: st
     assert stored_data(pair.client) == expected
 
 
+@pytest.mark.night
 def test_kills_of_the_server_double_nothing_and_lose_nothing(pair: Pair, folder: str):
     with opened(folder) as spool:
         publisher = EventPublisher(pair.host, spool, make_gap)
@@ -300,6 +303,7 @@ class NotingConnection(Connection):
         return super().publish_event(data, event_id)
 
 
+@pytest.mark.night
 def test_an_event_whose_confirmation_was_lost_is_not_published_again_however_long_ago(pair: Pair, folder: str):
     """The stream compares ids for two minutes only, so it is asked for the last one."""
     with opened(folder) as spool:
@@ -316,6 +320,7 @@ def test_an_event_whose_confirmation_was_lost_is_not_published_again_however_lon
     assert stored_data(pair.client) == [b"one", b"two", b"three"]
 
 
+@pytest.mark.night
 def test_a_gap_is_published_in_the_place_of_what_was_lost(pair: Pair, folder: str):
     pair.host.close()
     with opened(folder, most_bytes=1000, segment_bytes=200) as spool:

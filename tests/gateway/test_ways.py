@@ -26,6 +26,8 @@ from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 from tmuxctl.vocabulary import Way
 
+pytestmark = pytest.mark.night
+
 
 @pytest.fixture
 def thathost(behind_both: TwoWays) -> TwoWays:

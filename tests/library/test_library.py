@@ -265,6 +265,7 @@ def alive(client: tmuxctl.Client) -> list[str]:
     return [session.name for session in client.list()]
 
 
+@pytest.mark.night
 def test_the_block_ends_the_session(shared: None) -> None:
     with pytest.raises(ZeroDivisionError), tmuxctl.session("sleep 60") as one:
         _ = 1 / 0
@@ -279,6 +280,7 @@ made = tmuxctl.Client().new("made", "sleep 60")
 """
 
 
+@pytest.mark.night
 def test_a_session_that_nobody_closed_ends_with_the_process(client: tmuxctl.Client) -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
     assert alive(client) == ["kept", "made"]
@@ -294,6 +296,7 @@ with tmuxctl.session("sleep 60", name="one"):
 """
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "call",
     [
@@ -333,6 +336,7 @@ def test_a_forked_process_ends_nothing_of_its_parent(shared: None) -> None:
         assert one.ask("echo parent").text == "parent"
 
 
+@pytest.mark.night
 def test_closing_twice_is_as_once(client: tmuxctl.Client) -> None:
     one = client.new("one", ["sleep", "60"])
     one.close()
@@ -340,6 +344,7 @@ def test_closing_twice_is_as_once(client: tmuxctl.Client) -> None:
     assert alive(client) == []
 
 
+@pytest.mark.night
 def test_the_end_of_a_program_is_found_though_nothing_else_tells_it(
     client: tmuxctl.Client, sh: tmuxctl.TerminalSession
 ) -> None:

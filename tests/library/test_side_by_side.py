@@ -404,6 +404,7 @@ def trial(
     client.control.kill(all=True)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(("page", "theirs", "ours"), EVERY)
 def test_a_row_does_what_it_says(page: str, theirs: str, ours: str, trial: Trial, needs: Callable[..., None]) -> None:
     row = PAGES[page][theirs]

@@ -23,6 +23,7 @@ def test_panes_of_other_tmux_servers_over_there_are_refused_with_the_reason(far:
     assert "tmux servers of web1" in caught.value.message
 
 
+@pytest.mark.night
 def test_a_doctor_looks_at_the_machine_it_is_told(far: Control, web1: SshServer):
     far.call("new", {"name": "web1/t", "command": ["cat"]})
     checks = {one.name: one for one in far.call("doctor", {"machine": "web1"}).checks}
@@ -43,6 +44,7 @@ def test_a_doctor_tells_of_a_tmux_that_is_missing_there(far: Control, web1: SshS
     assert next(one for one in found.checks if one.name == "tmux").ok is False
 
 
+@pytest.mark.night
 def test_a_profile_is_checked_with_the_program_over_there(far: Control, web1: SshServer):
     checked = far.call("profile_check", {"name": "bash", "machine": "web1"})
     assert checked.ok, checked

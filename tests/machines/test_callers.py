@@ -42,6 +42,7 @@ def allowed(access: CallerAccess, control: Control, operation: str, **arguments:
     return True
 
 
+@pytest.mark.night
 def test_a_token_for_sessions_of_this_machine_is_for_no_other(served: Control):
     access = CallerAccess(sessions=("web-*", "d?"), remote=True)
     assert allowed(access, served, "screen", session="web-1")
@@ -110,6 +111,7 @@ def test_no_host_is_tried_for_a_token_that_names_no_such_machine(site: Path, web
     assert not (site / "ssh-calls").exists()
 
 
+@pytest.mark.night
 def test_the_owner_of_a_server_reaches_the_machines_of_the_file_alone(served: Control, site: Path, web1: SshServer):
     assert served.call("show", {"session": "box/db"}).machine == "box"
     for call in (

@@ -67,6 +67,7 @@ def test_a_command_is_a_door_to_another_place(site: Path, control_of_box: Contro
     assert control_of_box.call("kill", {"session": ["box/t"]}).killed[0].session == "box/t"
 
 
+@pytest.mark.night
 def test_two_machines_at_once(site: Path, web1: SshServer, control_of_box: Control):
     control = control_of_box
     for name in ("here", "web1/there", "box/inside"):
@@ -87,6 +88,7 @@ def control_of_box(site: Path):
         yield control
 
 
+@pytest.mark.night
 def test_a_second_machine_is_another_one(site: Path, web1: SshServer):
     web2 = SshServer(site, "web2")
     configure_ssh(site, [web1, web2])
@@ -99,6 +101,7 @@ def test_a_second_machine_is_another_one(site: Path, web1: SshServer):
     assert tmuxctl("screen", "web1/t").status == 0
 
 
+@pytest.mark.night
 def test_attach_needs_a_way_with_a_terminal(site: Path, control_of_box: Control):
     control_of_box.call("new", {"name": "box/t", "command": ["cat"]})
     ran = tmuxctl("attach", "box/t", "--json")

@@ -16,6 +16,8 @@ from machines.ssh_server import SshServer, configure_ssh
 from tmuxctl.control import Control
 from tmuxctl.errors import Unreachable
 
+pytestmark = pytest.mark.night
+
 CUT_SECONDS = 20.0
 
 

@@ -96,6 +96,7 @@ def open_podman(site: Path) -> Iterator[OpenDoor]:
         subprocess.run([*podman, "rm", "-f", "-t", "0", name], capture_output=True, check=False)
 
 
+@pytest.mark.night
 def test_a_session_there_works_as_one_here(site: Path, door: OpenDoor):
     with Control() as control:
         made = control.call("new", {"name": "web1/t", "command": ["bash", "--norc"]})
@@ -124,6 +125,7 @@ def test_a_test_of_it_tells_who_one_is_there(site: Path, door: OpenDoor):
     assert tmuxctl("machine", "setup", "web1", "--json").status == 0
 
 
+@pytest.mark.night
 def test_what_is_behind_a_door_ends_with_the_command(site: Path, door: OpenDoor):
     assert tmuxctl("new", "web1/t", "--", "cat").status == 0
     waiting = subprocess.Popen([sys.executable, "-m", "tmuxctl", "wait", "web1/t", "--text", "never"])
@@ -178,6 +180,7 @@ def test_a_door_that_closes_at_once(site: Path):
     assert message.isprintable()
 
 
+@pytest.mark.night
 def test_a_door_that_says_nothing(site: Path):
     fails(site, ["sleep", "60"], "backend_timeout", seconds=0.5)
 

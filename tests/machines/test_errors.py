@@ -44,6 +44,7 @@ def test_a_key_that_is_refused(site: Path, web1: SshServer):
     fails(tmuxctl("screen", "web1/t", "--json"), "permission")
 
 
+@pytest.mark.night
 def test_another_host_key_than_the_known_one(site: Path, web1: SshServer):
     make_key(site / "other")
     key = (site / "other.pub").read_text()
@@ -70,27 +71,32 @@ def test_a_machine_without_tmux(site: Path, web1: SshServer):
     fails(tmuxctl("new", "web1/t", "--json", "--", "cat"), "no_tmux")
 
 
+@pytest.mark.night
 def test_a_tmux_that_is_too_old(site: Path, web1: SshServer):
     web1.script("tmux", 'echo "usage: tmux [-2CluvV] [-c shell-command] [-f file]" >&2; exit 1')
     fails(tmuxctl("new", "web1/t", "--json", "--", "cat"), "tmux_too_old", status=1)
 
 
+@pytest.mark.night
 def test_a_machine_without_a_locale_of_utf8(site: Path, web1: SshServer):
     web1.script("tmux", 'echo "tmux: need UTF-8 locale (LC_CTYPE) but have ANSI_X3.4-1968" >&2; exit 1')
     fails(tmuxctl("new", "web1/t", "--json", "--", "cat"), "no_utf8", status=1)
 
 
+@pytest.mark.night
 def test_a_home_that_cannot_be_written(site: Path, web1: SshServer):
     # root may write anywhere; where a file is, nobody can make a folder
     (web1.home / ".local").write_text("")
     fails(tmuxctl("new", "web1/t", "--json", "--", "cat"), "bad_folder", status=8)
 
 
+@pytest.mark.night
 def test_a_full_disk(site: Path, web1: SshServer):
     web1.script("df", 'echo head; echo "disk 100 100 0 100% /"')
     fails(tmuxctl("new", "web1/t", "--json", "--", "cat"), "disk_full", status=1)
 
 
+@pytest.mark.night
 def test_a_file_that_finds_no_room(site: Path, web1: SshServer):
     web1.script("chmod", 'echo "write error: No space left on device" >&2; exit 1')
     fails(tmuxctl("new", "web1/t", "--json", "--", "cat"), "disk_full", status=1)
@@ -104,6 +110,7 @@ def test_an_account_that_runs_no_shell(site: Path, web1: SshServer):
     fails(tmuxctl("ls", "web1/", "--json"), "no_machine")
 
 
+@pytest.mark.night
 def test_a_machine_that_answers_nothing_ends_with_the_time_for_it(site: Path):
     (site / "config/tmuxctl").mkdir(parents=True)
     (site / "config/tmuxctl/machines.toml").write_text('[web1]\ncommand = ["sleep", "60"]\n')
@@ -185,6 +192,7 @@ def test_a_folder_of_control_sockets_that_is_open_to_others_is_not_used(site: Pa
     assert not (site / "ssh-calls").exists()
 
 
+@pytest.mark.night
 def test_a_control_socket_that_nobody_listens_at_is_not_followed(site: Path, web1: SshServer):
     assert tmuxctl("ls", "web1/").status == 0
     (control,) = (site / "run/tmuxctl/ssh").iterdir()
@@ -194,6 +202,7 @@ def test_a_control_socket_that_nobody_listens_at_is_not_followed(site: Path, web
     assert tmuxctl("ls", "web1/").status == 0
 
 
+@pytest.mark.night
 def test_a_server_reaches_only_machines_of_the_file(site: Path, web1: SshServer):
     with Control() as control:
         control.machine.listed_only = True

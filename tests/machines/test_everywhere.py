@@ -41,6 +41,7 @@ def test_a_machine_that_cannot_be_reached_costs_its_own_sessions_alone(sites: Co
     assert tmuxctl("ls", "--json").result["problems"] == []
 
 
+@pytest.mark.night
 def test_all_are_in_the_status_line_and_in_top(sites: Control):
     sites.new("web1/ask", ("sh", "-c", "printf 'Go on? [y/N] '; read a"))
     told = tmuxctl("status", "--all-machines", "--json").result
@@ -59,6 +60,7 @@ def test_all_are_in_the_status_line_and_in_top(sites: Control):
     sites.kill(("web1/ask",), signal="KILL")
 
 
+@pytest.mark.night
 @pytest.mark.timeout(60)
 def test_sessions_that_cannot_be_seen_any_more_are_told_and_told_anew(sites: Control, web1: SshServer):
     watching = subprocess.Popen(

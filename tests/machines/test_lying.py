@@ -126,14 +126,18 @@ def run_bounded(*words: str) -> Ran:
 PATTERNS = [FACTS, LISTING, FILES]
 LIES = [
     pytest.param(
-        pattern, third, marks=() if place == third else pytest.mark.long, id=f"{pattern}-{third + 1} of {len(PATTERNS)}"
+        pattern,
+        third,
+        marks=() if place == third else pytest.mark.night,
+        id=f"{pattern}-{third + 1} of {len(PATTERNS)}",
     )
     for place, pattern in enumerate(PATTERNS)
     for third in range(len(PATTERNS))
 ]
-"""Which third of the answers is told to which scripts: each answer once, and with FAULTS=all to all of them."""
+"""Which third of the answers is told to which scripts: each answer once in the gate, and all of them at night."""
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(("pattern", "third"), LIES)
 def test_a_call_ends_with_a_result_or_an_error_of_that_machine(site: Path, liar: Path, pattern: str, third: int):
     before = list_own_files(site)
@@ -161,6 +165,7 @@ def call_all(told: str) -> None:
         assert {one.machine for one in getattr(found, "sessions", ())} <= {"web1"}, (told, name)
 
 
+@pytest.mark.night
 def test_memory_has_a_bound(liar: Path):
     for told in ("an output without end", "something else without end", "a status without end", "a megabyte"):
         lie(liar, (".", ANSWERS[told]))
@@ -172,6 +177,7 @@ def test_memory_has_a_bound(liar: Path):
             assert "web1" in ran.errors, told
 
 
+@pytest.mark.night
 def test_an_answer_may_be_large_and_has_a_bound(liar: Path):
     lie(liar, ("marker", ANSWERS["an output without end"]))
     with Control() as control:
@@ -184,6 +190,7 @@ def test_an_answer_may_be_large_and_has_a_bound(liar: Path):
         assert shell("echo on")[1] == b"on\n"
 
 
+@pytest.mark.night
 def test_a_file_without_end_is_not_read_to_its_end(liar: Path):
     lie(liar, ("^.*piece", {"output": "A" * (4 << 20)}))
     with Control() as control, pytest.raises(TmuxctlError) as raised:
@@ -194,6 +201,7 @@ def test_a_file_without_end_is_not_read_to_its_end(liar: Path):
 NAMES = ["../x", "web2/t", "web1/web2/t", "a\nb", f"x{EVIL}", "x; touch owned", "$(touch owned)", "-x", "A" * (1 << 20)]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("name", NAMES, ids=lambda name: ascii(name)[:20])
 def test_a_name_that_none_of_its_sessions_can_have_is_not_told(site: Path, liar: Path, name: str):
     lie(liar, (f"{LISTING}|display-message", {"replace": [[r"\bt(?=[0-9a-f]{16})", name]]}))
@@ -207,6 +215,7 @@ def test_a_name_that_none_of_its_sessions_can_have_is_not_told(site: Path, liar:
     assert not is_below(site, "owned")
 
 
+@pytest.mark.night
 def test_an_event_of_it_is_of_none_of_another_machine(liar: Path):
     lie(liar, (f"{LISTING}|display-message", {"replace": [[r"\bt(?=[0-9a-f]{16})", "web2/t"]]}))
     watching = subprocess.Popen(
@@ -221,6 +230,7 @@ def test_an_event_of_it_is_of_none_of_another_machine(liar: Path):
     assert told == {"here", "web2/t"}
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("pattern", [LISTING, FILES])
 def test_the_others_are_listed_as_before(liar: Path, pattern: str):
     for told in ("nonsense", "large numbers", "the year 10^9", "escape sequences"):
@@ -235,6 +245,7 @@ def test_the_others_are_listed_as_before(liar: Path, pattern: str):
         assert "Traceback" not in shown.errors, told
 
 
+@pytest.mark.night
 def test_what_it_shows_reaches_the_terminal_as_text(liar: Path):
     lie(liar, ("capture-pane", {"replace": [["\n", f"{EVIL}\n"]]}), ("piece", {"output": f"$OUTPUT{EVIL}\n"}))
     for words in (["screen", "web1/t"], ["read", "web1/t"], ["log", "web1/t"], ["explain", "web1/t"]):
@@ -243,6 +254,7 @@ def test_what_it_shows_reaches_the_terminal_as_text(liar: Path):
             assert character not in ran.output + ran.errors, words
 
 
+@pytest.mark.night
 def test_sizes_that_no_screen_has(liar: Path):
     for told in ("large numbers", "numbers without end", "negative numbers"):
         lie(liar, ("display-message|list-panes", ANSWERS[told]))
@@ -252,6 +264,7 @@ def test_sizes_that_no_screen_has(liar: Path):
             assert "MemoryError" not in ran.errors, told
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "home",
     ["/etc", "/", "../..", "/proc/self", "relative", f"/tmp/{EVIL}", "/" + "a" * 100_000],

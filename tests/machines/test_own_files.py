@@ -49,6 +49,7 @@ def run(control: Control, name: str, script: str) -> str:
     return str(done.data.decode().strip())
 
 
+@pytest.mark.night
 def test_a_session_with_its_worktree_lives_on_files_of_its_machine_alone(box: Control):
     command = ["bash", "--norc", "--noprofile"]
     request = {"name": "box/w", "command": command, "cwd": "shop", "worktree": "fix", "scratchpad": "notes"}

@@ -55,6 +55,7 @@ def kill(far: Control, *names: str) -> str:
     return "".join(words for one in far.call("kill", {"session": list(names)}).killed for words in one.left)
 
 
+@pytest.mark.night
 def test_a_worktree_is_made_over_there_and_goes_when_nothing_would_be_lost(far: Control, web1: SshServer, shop: Path):
     folder = start(far, "w", worktree="fix")
     assert folder.startswith(str(web1.home / ".local/state/tmuxctl/worktrees"))
@@ -65,6 +66,7 @@ def test_a_worktree_is_made_over_there_and_goes_when_nothing_would_be_lost(far: 
     assert git(shop, "branch", "--list", "fix")
 
 
+@pytest.mark.night
 def test_work_over_there_holds_its_worktree_back_until_prune_by_force(far: Control, shop: Path):
     folder = start(far, "w", worktree="fix")
     run(far, "w", "sh", "-c", "echo 2 >coins; echo new >more")
@@ -77,6 +79,7 @@ def test_work_over_there_holds_its_worktree_back_until_prune_by_force(far: Contr
     assert not os.path.exists(folder)
 
 
+@pytest.mark.night
 def test_a_worktree_over_there_has_one_session_at_a_time(far: Control, shop: Path):
     start(far, "w", worktree="fix")
     with pytest.raises(Failed) as caught:
@@ -95,12 +98,14 @@ def test_a_session_over_there_that_cannot_start_leaves_no_worktree(far: Control,
     assert not list((web1.home / ".local/state/tmuxctl/worktrees").glob("*/a*"))
 
 
+@pytest.mark.night
 def test_a_setup_runs_over_there_with_the_variables_of_the_session(far: Control, shop: Path):
     options = {"with_": ["worktree:branch=fix,setup=echo $COIN >made"], "env": {"COIN": "it's 2"}}
     folder = start(far, "w", **options)
     assert Path(folder, "made").read_text() == "it's 2\n"
 
 
+@pytest.mark.night
 def test_a_lost_session_over_there_goes_on_in_its_worktree(far: Control, web1: SshServer, shop: Path):
     folder = start(far, "w", worktree="fix")
     (server,) = (web1.home / ".local/state/tmuxctl").glob("*/server")
@@ -112,6 +117,7 @@ def test_a_lost_session_over_there_goes_on_in_its_worktree(far: Control, web1: S
     assert not os.path.exists(folder)
 
 
+@pytest.mark.night
 def test_sessions_over_there_share_a_scratchpad(far: Control, web1: SshServer, site: Path, shop: Path):
     one, two = start(far, "a", scratchpad="web", worktree="a"), start(far, "b", scratchpad="web", worktree="b")
     run(far, "a", "sh", "-c", "echo note >.scratchpad/note")
@@ -124,6 +130,7 @@ def test_sessions_over_there_share_a_scratchpad(far: Control, web1: SshServer, s
     assert not (site / "state/tmuxctl/scratchpads").exists(), "nothing is made on this machine"
 
 
+@pytest.mark.night
 def test_without_git_over_there_a_worktree_is_refused(far: Control, web1: SshServer, shop: Path):
     (web1.programs / "git").unlink()
     with pytest.raises(Failed) as caught:
@@ -132,6 +139,7 @@ def test_without_git_over_there_a_worktree_is_refused(far: Control, web1: SshSer
     assert start(far, "s", scratchpad="web") == str(shop)
 
 
+@pytest.mark.night
 def test_a_sandbox_over_there_is_refused_and_nothing_is_left(far: Control, shop: Path):
     with pytest.raises(Failed) as caught:
         start(far, "w", sandbox="workspace", worktree="fix")
@@ -140,6 +148,7 @@ def test_a_sandbox_over_there_is_refused_and_nothing_is_left(far: Control, shop:
     assert not far.call("ls", {"machine": "web1"}).sessions
 
 
+@pytest.mark.night
 def test_a_limit_of_time_holds_over_there(far: Control):
     far.call("new", {"name": "web1/t", "command": ["cat"], "lifetime": "1s"})
     assert far.call("wait", {"session": "web1/t", "exit": True, "timeout": 20}).matched
@@ -152,6 +161,7 @@ def test_a_machine_that_cannot_be_reached_is_told_as_such(far: Control, web1: Ss
     assert caught.value.details["machine"] == "web1"
 
 
+@pytest.mark.night
 def test_two_at_once_over_there_get_one_worktree(site: Path, web1: SshServer, shop: Path):
     words = ("new", "--cwd", "shop", "--worktree", "fix", "--json")
     running = [

@@ -20,11 +20,13 @@ from tmuxctl.terminal.tmux import lease
 from tmuxctl.transport.pipe import PipeTransport
 
 
+@pytest.mark.night
 def test_the_machine_has_no_python(far: Control):
     done = far.call("run", {"machine": "web1", "command": ["sh", "-c", "command -v python3 python perl; echo $?"]})
     assert done.output.strip() == "127"
 
 
+@pytest.mark.night
 def test_a_session_there_is_started_asked_and_ended(far: Control, web1: SshServer):
     made = far.call("new", {"name": "web1/build", "command": ["bash", "--norc"]})
     assert (made.name, made.machine, made.state) == ("build", "web1", State.IDLE)
@@ -42,6 +44,7 @@ def test_a_session_there_is_started_asked_and_ended(far: Control, web1: SshServe
     assert not far.call("ls", {"machine": "web1"}).sessions
 
 
+@pytest.mark.night
 def test_turns_there_are_typed_once_each_and_wait_for_few_answers(far: Control, monkeypatch: pytest.MonkeyPatch):
     asked, begin, begin_ahead = [0], PipeTransport._begin, PipeTransport._begin_ahead
 
@@ -110,12 +113,14 @@ def test_a_session_there_inherits_that_machines_variables(
     assert done.output.split() == [str(web1.home), "0"]
 
 
+@pytest.mark.night
 def test_what_is_sent_arrives_byte_for_byte(far: Control, web1: SshServer):
     far.call("new", {"name": "web1/t", "command": ["cat"]})
     far.call("send", {"session": "web1/t", "text": "a;b 'c' \"d\" $e `f` ü 漢 \\n", "wait_text": "漢"})
     assert "a;b 'c' \"d\" $e `f` ü 漢 \\n" in far.call("screen", {"session": "web1/t"}).text
 
 
+@pytest.mark.night
 def test_a_wait_ends_with_what_is_printed_there(far: Control):
     far.call("new", {"name": "web1/t", "command": ["bash", "--norc"]})
     far.call("send", {"session": "web1/t", "text": "sleep 0.3; echo ready-$((1 + 1))"})
@@ -126,6 +131,7 @@ def test_a_wait_ends_with_what_is_printed_there(far: Control):
     assert far.call("wait", {"session": "web1/t", "exit": True}).exit_status == 3
 
 
+@pytest.mark.night
 def test_a_question_there_is_decided(far: Control, web1: SshServer):
     (web1.programs / "asks").write_text(
         '#!/bin/sh\nprintf "Go on? [y/N] "; read -r answer; echo "said $answer"; exec cat\n'
@@ -141,6 +147,7 @@ def test_a_question_there_is_decided(far: Control, web1: SshServer):
     assert far.call("wait", {"session": "web1/t", "text": "said y"}).matched
 
 
+@pytest.mark.night
 def test_output_is_followed(far: Control):
     far.call("new", {"name": "web1/t", "command": ["bash", "--norc"]})
     far.call("send", {"session": "web1/t", "text": "for i in 1 2 3; do echo line-$i; sleep 0.1; done; exit"})
@@ -148,6 +155,7 @@ def test_output_is_followed(far: Control):
     assert [f"line-{number}" in text for number in (1, 2, 3)] == [True] * 3
 
 
+@pytest.mark.night
 def test_changes_there_are_watched_beside_those_of_this_machine(far: Control):
     far.call("new", {"name": "here", "command": ["cat"]})
     far.call("new", {"name": "web1/there", "command": ["cat"]})
@@ -157,6 +165,7 @@ def test_changes_there_are_watched_beside_those_of_this_machine(far: Control):
     assert {(one.session, one.state) for one in events} >= {("here", State.EXITED), ("web1/there", State.EXITED)}
 
 
+@pytest.mark.night
 def test_a_wait_for_one_of_several_machines_tells_which(far: Control):
     far.call("new", {"name": "here", "command": ["cat"]})
     far.call("new", {"name": "web1/there", "command": ["sh", "-c", "sleep 0.3; echo done; exec cat"]})
@@ -164,6 +173,7 @@ def test_a_wait_for_one_of_several_machines_tells_which(far: Control):
     assert [one.session for one in found.waits] == ["web1/there"]
 
 
+@pytest.mark.night
 def test_one_name_that_is_not_there_ends_nothing_on_any_machine(far: Control):
     far.call("new", {"name": "here", "command": ["cat"]})
     far.call("new", {"name": "web1/there", "command": ["cat"]})
@@ -174,6 +184,7 @@ def test_one_name_that_is_not_there_ends_nothing_on_any_machine(far: Control):
     far.call("kill", {"session": ["here", "web1/there"]})
 
 
+@pytest.mark.night
 def test_an_error_names_the_machine_and_its_hint_goes_there(far: Control):
     far.call("new", {"name": "web1/build", "command": ["cat"]})
     with pytest.raises(NotFound) as raised:
@@ -189,6 +200,7 @@ def test_panes_of_other_tmux_servers_are_listed_on_this_machine_only(far: Contro
     assert not far.call("ls", {"machine": "web1"}).sessions
 
 
+@pytest.mark.night
 def test_the_command_reaches_a_session_there_and_passes_statuses_on(web1: SshServer):
     assert tmuxctl("new", "web1/sh", "--", "bash", "--norc").status == 0
     assert tmuxctl("exec", "web1/sh", "--", "sh", "-c", "exit 7").status == 7
@@ -209,6 +221,7 @@ def test_commands_share_one_connection(web1: SshServer):
     assert log.count("Accepted publickey") == 1
 
 
+@pytest.mark.night
 def test_a_person_attaches_over_ssh(far: Control, web1: SshServer):
     far.call("new", {"name": "web1/t", "command": ["cat"]})
     far.call("new", {"name": "here", "command": ["bash", "--norc"], "size": "90x30"})
@@ -229,6 +242,7 @@ def test_a_command_reads_the_standard_input_of_this_machine(web1: SshServer):
     assert not list(web1.home.rglob("stdin-*"))
 
 
+@pytest.mark.night
 def test_a_session_there_is_recorded_and_exported_here(far: Control, web1: SshServer):
     far.call("new", {"name": "web1/t", "command": ["cat"]})
     far.call("rec", {"session": "web1/t", "file": f"{web1.place}/t.cast"})
@@ -240,6 +254,7 @@ def test_a_session_there_is_recorded_and_exported_here(far: Control, web1: SshSe
     assert "on the record" in (web1.place / "again.cast").read_text()
 
 
+@pytest.mark.night
 def test_a_session_whose_server_died_there_is_restored_there(far: Control, web1: SshServer):
     made = far.call("new", {"name": "web1/t", "command": ["cat"], "env": {"GIVEN": "1"}})
     server = far.reach("web1/t")[0].machine.transport.run([("display-message", "-p", "#{pid}")]).decode().strip()
@@ -253,6 +268,7 @@ def test_a_session_whose_server_died_there_is_restored_there(far: Control, web1:
         far.call("restore", {"session": ["web1/t", "here"]})
 
 
+@pytest.mark.night
 def test_a_writer_of_another_machine_is_not_taken_for_a_dead_one(far: Control):
     far.call("new", {"name": "web1/t", "command": ["cat"]})
     machine = far.reach("web1/t")[0].machine

@@ -21,6 +21,7 @@ def states(ran: Ran) -> dict[str, str]:
     return {one["name"]: one["state"] for one in ran.result["steps"]}
 
 
+@pytest.mark.night
 def test_a_plan_changes_nothing(web1: SshServer):
     ran = tmuxctl("machine", "setup", "web1", "--dry-run", "--json")
     assert (ran.status, ran.result["dry_run"]) == (0, True)
@@ -28,6 +29,7 @@ def test_a_plan_changes_nothing(web1: SshServer):
     assert not list(web1.home.iterdir())
 
 
+@pytest.mark.night
 def test_nothing_is_done_that_nobody_agreed_to(web1: SshServer):
     ran = tmuxctl("machine", "setup", "web1", "--json")
     assert (ran.status, ran.error["reason"]) == (2, "not_agreed")
@@ -35,6 +37,7 @@ def test_nothing_is_done_that_nobody_agreed_to(web1: SshServer):
     assert not list(web1.home.iterdir())
 
 
+@pytest.mark.night
 def test_twice_is_as_once(web1: SshServer):
     first = tmuxctl("machine", "setup", "web1", "--yes")
     assert first.status == 0
@@ -48,6 +51,7 @@ def test_twice_is_as_once(web1: SshServer):
     assert tmuxctl("new", "web1/t", "--", "cat").status == 0
 
 
+@pytest.mark.night
 def test_programs_stay_at_a_logout(web1: SshServer):
     script = 'case $* in "show-user "*) cat "$HOME/linger" ;; *enable-linger*) echo Linger=yes >"$HOME/linger" ;; esac'
     web1.script("loginctl", script)
@@ -68,6 +72,7 @@ def test_what_is_refused_there_is_left_and_the_rest_is_done(web1: SshServer):
     assert "sudo loginctl enable-linger" in found["linger"]["hint"]
 
 
+@pytest.mark.night
 def test_a_missing_tmux_is_installed_if_that_is_said_and_not_else(web1: SshServer):
     (web1.programs / "tmux").unlink()
     tmux = shutil.which("tmux")
@@ -94,12 +99,14 @@ def test_a_package_manager_that_fails_is_told(web1: SshServer):
     assert "E: no space" in step["found"]
 
 
+@pytest.mark.night
 def test_a_locale_that_is_missing_is_told(web1: SshServer):
     web1.script("locale", "echo ANSI_X3.4-1968")
     ran = tmuxctl("machine", "setup", "web1", "--yes", "--json")
     assert (ran.status, states(ran)["locale"]) == (0, "left")
 
 
+@pytest.mark.night
 def test_a_folder_that_cannot_be_made_is_left(web1: SshServer):
     (web1.home / ".local").write_text("")
     ran = tmuxctl("machine", "setup", "web1", "--yes", "--json")
@@ -118,6 +125,7 @@ def ada(site: Path) -> Iterator[OtherUser]:
         yield user
 
 
+@pytest.mark.night
 def test_a_key_is_made_and_brought_there_by_a_password(site: Path, ada: OtherUser):
     server = SshServer(site, "web1")
     config = server.folder / "sshd_config"

@@ -39,6 +39,7 @@ def lines_of(output: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in output.splitlines()]
 
 
+@pytest.mark.night
 def test_what_each_gave_stands_below_its_name_in_the_order_that_was_given():
     ran = tmuxctl("exec", "two/sh,sh,one/sh", "--", "sh", "-c", 'echo "in ${HOME##*/}"')
     assert (ran.status, ran.errors) == (0, "")
@@ -57,6 +58,7 @@ def test_a_group_is_a_session_of_each_of_its_machines():
     ]
 
 
+@pytest.mark.night
 def test_the_status_is_that_of_the_first_that_failed():
     tmuxctl("exec", "@both/sh", "--", "export", "S=4")
     tmuxctl("exec", "two/sh", "--", "export", "S=3")
@@ -76,6 +78,7 @@ def test_a_session_that_is_not_there_harms_no_other():
     assert "none" in ran.errors
 
 
+@pytest.mark.night
 def test_all_are_waited_for_and_asked():
     assert tmuxctl("send", "@both/sh", "sleep 0.3; echo done-$((40+2))").status == 0
     ran = tmuxctl("wait", "@both/sh", "--text", "done-42", "--json")
@@ -84,6 +87,7 @@ def test_all_are_waited_for_and_asked():
     assert ran.output == "==> one/sh <==\n42\n==> two/sh <==\n42\n"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("words", "status", "reason"),
     [

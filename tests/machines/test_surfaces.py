@@ -31,6 +31,7 @@ def box(site: Path) -> Iterator[None]:
     tmuxctl("kill", "box/sh", "here", "--signal", "KILL")
 
 
+@pytest.mark.night
 def test_a_path_has_the_address_with_its_slash_escaped(start_server: Callable[..., HttpServer]):
     server = start_server()
     shown = server.get(f"/v1/sessions/{SHELL}").json
@@ -48,6 +49,7 @@ def test_a_path_has_the_address_with_its_slash_escaped(start_server: Callable[..
         assert server.get(f"/v1/sessions/{strange}").status in (400, 404), strange
 
 
+@pytest.mark.night
 def test_a_token_of_this_machine_is_told_nothing_of_others(start_server: Callable[..., HttpServer]):
     token = tmuxctl("token", "new", "mine", "--right", "read", "--only", "h*", "--json").result["token"]
     far = tmuxctl("token", "new", "far", "--right", "read", "--only", "box/*", "--json").result["token"]
@@ -60,6 +62,7 @@ def test_a_token_of_this_machine_is_told_nothing_of_others(start_server: Callabl
     assert [one["name"] for one in server.get("/v1/machines", tcp=True, token=far).json["machines"]] == [MACHINE]
 
 
+@pytest.mark.night
 def test_events_and_the_page_are_of_all_machines_if_they_shall(start_server: Callable[..., HttpServer]):
     server = start_server("--all-machines")
     events = server.events("/v1/events")
@@ -75,6 +78,7 @@ def test_events_and_the_page_are_of_all_machines_if_they_shall(start_server: Cal
         texts += event["data"].get("text") or ""
 
 
+@pytest.mark.night
 def test_the_library_drives_another_machine_under_plain_names():
     with library.Client(machine=MACHINE) as client:
         assert client.get("sh").ask("echo $((6*7))").text == "42"
@@ -85,6 +89,7 @@ def test_the_library_drives_another_machine_under_plain_names():
         assert client.get("box/sh").exec("echo far").output == "far\n"
 
 
+@pytest.mark.night
 def test_tools_take_and_give_addresses():
     server = mcp.StdioServerParameters(command=sys.executable, args=["-m", "tmuxctl", "mcp"], env={**os.environ})
 

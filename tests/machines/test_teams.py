@@ -66,6 +66,7 @@ def shop(site: Path, web1: SshServer, needs: Callable[..., None]) -> Path:
     return site / "shop"
 
 
+@pytest.mark.night
 def test_the_agent_of_a_machine_that_is_lost_goes_on_on_another_in_a_worktree_of_its_branch(
     scripted: ScriptedAgents, web1: SshServer, shop: Path, until: Callable[[Callable[[], Any]], Any]
 ):

@@ -18,7 +18,7 @@ PATIENCE = 60.0
 """Seconds after which an answer is missed."""
 
 NODE_MODULES = Path(os.environ.get("TMUXCTL_MCP_NODE") or Path(sys.prefix) / "mcp-node")
-"""The folder with the npm SDK's node_modules, which `make test-mcp` fills."""
+"""The folder with the npm SDK's node_modules, which `make nightly SUITES=mcp` fills."""
 
 SERVER = (sys.executable, "-m", "tmuxctl", "mcp")
 

@@ -23,7 +23,7 @@ def connect(place: Path) -> Iterator[Callable[..., Connection]]:
     def connect(name: str, **environment: str) -> Connection:
         if name == "npm":
             if not shutil.which("node") or not (NODE_MODULES / "node_modules/@modelcontextprotocol/sdk").exists():
-                pytest.skip("no npm SDK for MCP here: make test-mcp")
+                pytest.skip("no npm SDK for MCP here: make nightly SUITES=mcp")
             opened.append(NpmClient(environment))
         else:
             pytest.importorskip("mcp")

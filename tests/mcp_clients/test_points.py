@@ -43,6 +43,7 @@ def test_2_the_tools_are_listed_with_their_schemas(client: Connection) -> None:
         assert set(tool["inputSchema"].get("required", ())) <= set(tool["inputSchema"].get("properties", {}))
 
 
+@pytest.mark.night
 def test_3_what_a_tool_may_do_is_annotated(client: Connection) -> None:
     for tool in client.ask("listTools")["tools"]:
         told = tool["annotations"]
@@ -85,6 +86,7 @@ def test_6_a_tool_that_is_not_there_is_refused(client: Connection) -> None:
     assert client.fields("pty_list") == {"sessions": []}
 
 
+@pytest.mark.night
 def test_7_an_argument_that_is_not_there_is_named_with_the_right_one(client: Connection) -> None:
     client.fields("pty_create", command=["cat"], name="c")
     told = client.failure("pty_write", session_id="c", input="x", patern="x")
@@ -93,17 +95,20 @@ def test_7_an_argument_that_is_not_there_is_named_with_the_right_one(client: Con
     assert "wait_for" in client.failure("pty_write", session_id="c", input="x", pattern="x")
 
 
+@pytest.mark.night
 def test_8_an_argument_that_is_missing_or_of_another_kind_is_named(client: Connection) -> None:
     assert "session_id" in client.failure("pty_read")
     assert "timeout_ms" in client.failure("pty_wait", session_id="c", timeout_ms="soon")
 
 
+@pytest.mark.night
 def test_9_a_failure_has_its_code_and_its_hint(client: Connection) -> None:
     told = client.failure("pty_read", session_id="nothing")
     assert "Session not found: nothing" in told
     assert "Unknown key" in client.failure("pty_sendkey", session_id="nothing", key="hyper+x")
 
 
+@pytest.mark.night
 def test_10_a_call_that_is_cancelled_ends_the_wait_and_not_the_program(client: Connection) -> None:
     session = start_python(client)
     waiting = client.begin("pty_wait", session_id=session, pattern="never", timeout_ms=50_000)
@@ -114,6 +119,7 @@ def test_10_a_call_that_is_cancelled_ends_the_wait_and_not_the_program(client: C
     assert client.fields("pty_ask", session_id=session, text="1+1")["answer"] == "2"
 
 
+@pytest.mark.night
 def test_11_a_long_wait_tells_of_its_progress(client: Connection) -> None:
     session = start_python(client)
     waited = client.call("pty_wait", session_id=session, pattern="never", timeout_ms=6_000)
@@ -123,6 +129,7 @@ def test_11_a_long_wait_tells_of_its_progress(client: Connection) -> None:
     assert told == sorted(set(told))
 
 
+@pytest.mark.night
 def test_12_a_wait_that_is_over_goes_on_from_its_cursor(client: Connection) -> None:
     session = start_python(client)
     waited = client.fields("pty_wait", session_id=session, pattern="never", timeout_ms=200)
@@ -133,6 +140,7 @@ def test_12_a_wait_that_is_over_goes_on_from_its_cursor(client: Connection) -> N
     assert later["matched"] is True
 
 
+@pytest.mark.night
 def test_13_a_call_is_answered_while_another_one_waits(client: Connection) -> None:
     session = start_python(client)
     waiting = client.begin("pty_wait", session_id=session, pattern="do" + "ne", timeout_ms=50_000)
@@ -141,6 +149,7 @@ def test_13_a_call_is_answered_while_another_one_waits(client: Connection) -> No
     assert waiting.result(PATIENCE)["structuredContent"]["matched"] is True
 
 
+@pytest.mark.night
 def test_14_sessions_outlive_the_server(connect: Callable[..., Connection], client: Connection) -> None:
     session = start_python(client)
     client.fields("pty_ask", session_id=session, text="x = 21")
@@ -150,6 +159,7 @@ def test_14_sessions_outlive_the_server(connect: Callable[..., Connection], clie
     assert again.fields("pty_ask", session_id="py", text="x * 2")["answer"] == "42"
 
 
+@pytest.mark.night
 def test_15_resources_are_listed_and_read(client: Connection) -> None:
     client.fields("pty_create", command=["sh", "-c", "echo shown; exec cat"], name="c")
     client.fields("pty_wait", session_id="c", pattern="shown")
@@ -173,6 +183,7 @@ def read(client: Connection, uri: str) -> str:
     return str(content["text"])
 
 
+@pytest.mark.night
 def test_16_a_resource_that_is_not_there_is_an_error(client: Connection) -> None:
     for uri in (
         *("tmuxctl://nothing", "tmuxctl://sessions/nothing/screen", "file:///etc/passwd", "tmuxctl://profiles/nothing"),
@@ -187,6 +198,7 @@ def test_16_a_resource_that_is_not_there_is_an_error(client: Connection) -> None
         assert refused.value.code in (-32002, -32602)
 
 
+@pytest.mark.night
 def test_17_prompts_are_listed_and_filled_in(client: Connection) -> None:
     client.fields("pty_create", command=["sh", "-c", "echo shown; exec cat"], name="c")
     prompts = {one["name"]: one for one in client.ask("listPrompts")["prompts"]}
@@ -205,12 +217,14 @@ def test_17_prompts_are_listed_and_filled_in(client: Connection) -> None:
         assert refused.value.code == -32602
 
 
+@pytest.mark.night
 def test_18_a_ping_is_answered_in_the_era_that_has_it(client: Connection) -> None:
     if client.modern:
         pytest.skip("protocol 2026-07-28 has no ping")
     assert client.ask("ping") in (None, {})
 
 
+@pytest.mark.night
 def test_19_two_clients_see_the_same_sessions(connect: Callable[..., Connection], client: Connection) -> None:
     other = connect("python-handshake")
     made = client.fields("pty_create", command=["cat"], name="c")

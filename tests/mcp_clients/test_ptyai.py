@@ -43,6 +43,7 @@ def create(ptyai: Connection, **more: Any) -> str:
     return session
 
 
+@pytest.mark.night
 def test_session_1_a_session_has_an_id_a_pid_and_the_size_that_was_given(ptyai: Connection) -> None:
     made = ptyai.fields("pty_create", shell="/bin/sh", cols=100, rows=30)
     assert re.fullmatch("[0-9a-f-]{36}", made["session_id"])
@@ -65,6 +66,7 @@ def test_session_2_what_is_waited_for_is_told_with_the_screen(ptyai: Connection)
     assert "HELLO" in again["screen"]
 
 
+@pytest.mark.night
 def test_session_3_ctrl_c_is_echoed(ptyai: Connection) -> None:
     session = create(ptyai)
     ptyai.fields("pty_write", session_id=session, input="cat; echo o''ver\\r")
@@ -80,6 +82,7 @@ def test_session_4_a_resize_is_seen_in_the_list(ptyai: Connection) -> None:
     assert listed["pid"] > 0
 
 
+@pytest.mark.night
 def test_session_5_a_read_tells_the_size_and_the_cursor(ptyai: Connection) -> None:
     session = create(ptyai, cols=90, rows=20)
     read = ptyai.fields("pty_read", session_id=session)
@@ -88,6 +91,7 @@ def test_session_5_a_read_tells_the_size_and_the_cursor(ptyai: Connection) -> No
     assert "$" in read["screen"]
 
 
+@pytest.mark.night
 def test_session_6_a_pattern_that_does_not_come_settles_only_if_that_is_asked_for(ptyai: Connection) -> None:
     session = create(ptyai)
     settled = ptyai.fields("pty_wait", session_id=session, pattern="never", settle_ms=300, timeout_ms=20_000)
@@ -96,6 +100,7 @@ def test_session_6_a_pattern_that_does_not_come_settles_only_if_that_is_asked_fo
     assert (waited["matched"], waited["timed_out"]) == (False, True)
 
 
+@pytest.mark.night
 def test_session_7_output_without_end_times_out(ptyai: Connection) -> None:
     session = create(ptyai)
     ptyai.fields("pty_write", session_id=session, input="while :; do echo x; sleep 0.1; done\\r")
@@ -116,6 +121,7 @@ def test_session_8_what_left_the_screen_is_in_the_scrollback_without_escapes(pty
     assert "\x1b" not in "".join(read["scrollback"])
 
 
+@pytest.mark.night
 def test_the_scrollback_forgets_the_oldest_lines_first_and_gives_the_newest(ptyai: Connection) -> None:
     session = create(ptyai, rows=10, scrollback=20)
     ptyai.fields("pty_write", session_id=session, input=r"printf 'line%s\n' $(seq 100); echo e''nd\r", wait_for="end")
@@ -128,6 +134,7 @@ def test_the_scrollback_forgets_the_oldest_lines_first_and_gives_the_newest(ptya
     assert last == kept[-5:]
 
 
+@pytest.mark.night
 def test_session_9_an_unknown_key_is_an_error(ptyai: Connection) -> None:
     session = create(ptyai)
     told = ptyai.failure("pty_sendkey", session_id=session, key="hyper+q")
@@ -135,6 +142,7 @@ def test_session_9_an_unknown_key_is_an_error(ptyai: Connection) -> None:
     assert "Either key or keys must be provided" in ptyai.failure("pty_sendkey", session_id=session)
 
 
+@pytest.mark.night
 def test_session_10_a_killed_session_is_gone(ptyai: Connection) -> None:
     session = create(ptyai)
     killed = ptyai.fields("pty_kill", session_id=session)
@@ -143,6 +151,7 @@ def test_session_10_a_killed_session_is_gone(ptyai: Connection) -> None:
     assert ptyai.fields("pty_list") == {"sessions": []}
 
 
+@pytest.mark.night
 def test_session_11_output_raises_the_generation(ptyai: Connection) -> None:
     session = create(ptyai)
     before = ptyai.fields("pty_read", session_id=session)["generation"]
@@ -150,12 +159,14 @@ def test_session_11_output_raises_the_generation(ptyai: Connection) -> None:
     assert ptyai.fields("pty_read", session_id=session)["generation"] > before
 
 
+@pytest.mark.night
 def test_session_12_a_read_tells_when_the_screen_changed(ptyai: Connection) -> None:
     read = ptyai.fields("pty_read", session_id=create(ptyai))
     assert read["generation"] > 0
     assert datetime.fromisoformat(read["last_modified"])
 
 
+@pytest.mark.night
 def test_session_13_a_wait_ends_with_the_program(ptyai: Connection) -> None:
     session = create(ptyai)
     ptyai.fields("pty_write", session_id=session, input="exit 3\\r")
@@ -163,6 +174,7 @@ def test_session_13_a_wait_ends_with_the_program(ptyai: Connection) -> None:
     assert (waited["exited"], waited["matched"], waited["timed_out"]) == (True, False, False)
 
 
+@pytest.mark.night
 def test_session_14_what_was_seen_before_a_generation_does_not_match(ptyai: Connection) -> None:
     session = create(ptyai)
     ptyai.fields("pty_write", session_id=session, input="echo to''ken\\r", wait_for=r"token\s+\$")
@@ -171,6 +183,7 @@ def test_session_14_what_was_seen_before_a_generation_does_not_match(ptyai: Conn
     assert (waited["matched"], waited["timed_out"]) == (False, False)
 
 
+@pytest.mark.night
 def test_session_15_what_comes_after_a_generation_matches(ptyai: Connection) -> None:
     session = create(ptyai)
     since = ptyai.fields("pty_read", session_id=session)["generation"]

@@ -33,6 +33,7 @@ def settings(place: Path, monkeypatch: pytest.MonkeyPatch):
     )
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("one", [pytest.param(one, id=one.name) for one in playing.plays()])
 def test_a_real_program_is_known(control: Control, settings, place: Path, one: playing.Play, monkeypatch, request):

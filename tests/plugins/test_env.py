@@ -118,6 +118,7 @@ def test_a_secret_wins_and_a_later_value_takes_its_place(place: Path, monkeypatc
     assert "secrets" not in applied(first, {"unset": "*"}).notes
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_restored_session_gets_its_secret_from_where_it_is(control: Control, place: Path, until: Any) -> None:
     (place / "token").write_text("old")
@@ -174,6 +175,7 @@ def test_a_value_given_by_mistake_is_not_repeated(place: Path, given: str) -> No
             assert VALUE not in str(error.to_json())
 
 
+@pytest.mark.night
 def test_a_command_that_does_not_end_is_ended_with_all_it_started(
     place: Path, monkeypatch: pytest.MonkeyPatch, until: Callable[..., Any]
 ) -> None:
@@ -190,6 +192,7 @@ def test_a_command_has_no_terminal_to_ask_at(place: Path) -> None:
     assert applied({"secret": [f"A=command:{command}"]}).env["A"] == "none"
 
 
+@pytest.mark.night
 def test_a_pipe_that_nobody_writes_to_is_not_waited_for_without_end(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +211,7 @@ def test_a_file_elsewhere_is_named_by_its_whole_path(place: Path) -> None:
 # with sessions
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_a_secret_reaches_the_program_and_is_kept_nowhere(
     control: Control, place: Path, monkeypatch: pytest.MonkeyPatch

@@ -68,6 +68,7 @@ def test_a_program_starts_in_its_folder_with_its_variables(machine: PluginMachin
     assert (ran.status, ran.error) == (NOT_STARTED, f"{place}/none cannot be entered")
 
 
+@pytest.mark.night
 def test_a_program_that_takes_too_long_is_ended_with_what_it_said(
     machine: PluginMachine, place: Path, until: Callable[..., None]
 ) -> None:

@@ -207,6 +207,7 @@ def test_your_home_and_its_keys_are_hidden(jail: Jail, level: str) -> None:
     assert "the key" in jail.outside("cat", str(jail.home / ".ssh/id")).text
 
 
+@pytest.mark.night
 def test_temporary_folders_other_homes_and_what_runs_are_hidden(jail: Jail) -> None:
     for folder in ("/tmp", "/var/tmp", "/run", "/home", "/root", "/dev/shm"):
         there = set(os.listdir(folder)) if os.access(folder, os.R_OK) else set()
@@ -333,6 +334,7 @@ def test_a_program_that_would_be_hidden_is_named_before_it_starts(jail: Jail) ->
 # 82: tmux
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("where", ["hidden", "workspace", "visible", "workspace -S", "visible -S"])
 def test_no_socket_of_tmux_can_be_reached(
     jail: Jail, visible: Path, tmux: Callable[..., str], needs: Callable[..., None], where: str
@@ -401,6 +403,7 @@ def test_a_terminal_can_still_be_asked_for_its_size(jail: Jail) -> None:
     assert jail.attack("terminal", "0x541b", "0") == "done"
 
 
+@pytest.mark.night
 def test_a_program_cannot_make_itself_root_of_a_namespace(jail: Jail) -> None:
     for high in ("0", "0x80000000"):
         assert jail.attack("namespace", high) == "EPERM"
@@ -435,6 +438,7 @@ def test_no_other_table_of_calls_leads_around_the_filter(jail: Jail) -> None:
     assert jail.run(PYTHON, "-c", f"{script}; print(ctypes.get_errno())").text == str(errno.ENOSYS)
 
 
+@pytest.mark.night
 def test_it_has_no_capability_no_device_and_no_way_to_more(jail: Jail) -> None:
     status = jail.sh("cat /proc/self/status /proc/1/status")
     for line in ("CapInh", "CapPrm", "CapEff", "CapAmb"):
@@ -549,6 +553,7 @@ git log -1 --format=%an:%ae
 """
 
 
+@pytest.mark.night
 def test_it_can_commit_and_what_it_committed_is_there(jail: Jail, repository: Repository) -> None:
     assert (jail.sh(WORK), jail.left) == ("Ada:ada@example.org", "")
     log = jail.outside("git", "log", "--format=%s", "other", cwd=repository.top).text.split()
@@ -595,6 +600,7 @@ def test_a_worktree_leaves_nothing_in_the_repository(jail: Jail, repository: Rep
     assert jail.outside("git", "branch", "--list", "packed", cwd=repository.top).text == "packed"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("repository", ["checkout", "worktree"], indirect=True)
 def test_settings_of_one_working_tree_can_not_be_made(jail: Jail, repository: Repository) -> None:
     jail.outside("git", "config", "extensions.worktreeConfig", "true", cwd=repository.top)
@@ -605,6 +611,7 @@ def test_settings_of_one_working_tree_can_not_be_made(jail: Jail, repository: Re
     assert jail.outside("git", "status", "--porcelain", "-uno", cwd=repository.top).text == ""
 
 
+@pytest.mark.night
 def test_what_both_sides_committed_meanwhile_is_all_there(
     jail: Jail, repository: Repository, until: Callable[..., Any]
 ) -> None:
@@ -628,6 +635,7 @@ def test_what_both_sides_committed_meanwhile_is_all_there(
     assert "evil" not in (repository.common / "config").read_text()
 
 
+@pytest.mark.night
 def test_what_was_committed_can_be_brought_while_it_runs(
     jail: Jail, repository: Repository, until: Callable[..., Any]
 ) -> None:
@@ -694,6 +702,7 @@ done
 """Puts something in the place of all that git reads and writes."""
 
 
+@pytest.mark.night
 def test_links_put_where_git_writes_are_followed_by_no_git_outside(jail: Jail, repository: Repository) -> None:
     target = jail.home / ".bashrc"
     target.write_text("mine\n")
@@ -704,6 +713,7 @@ def test_links_put_where_git_writes_are_followed_by_no_git_outside(jail: Jail, r
     assert target.read_text() == "mine\n"
 
 
+@pytest.mark.night
 def test_pipes_put_where_git_reads_hold_up_no_git_outside(jail: Jail, repository: Repository) -> None:
     jail.sh("git branch made; " + EVERYTHING.format(make="mkfifo"))
     for words in (
@@ -715,6 +725,7 @@ def test_pipes_put_where_git_reads_hold_up_no_git_outside(jail: Jail, repository
         assert not jail.outside("timeout", "20", "git", *words, cwd=repository.top).status
 
 
+@pytest.mark.night
 def test_what_git_would_refuse_to_fetch_is_not_brought(jail: Jail, repository: Repository) -> None:
     tree = """id=$(git hash-object -w --stdin </dev/null); tree=$(printf '100644 blob %s\\t.git\\n' $id | git mktree)
     git update-ref HEAD $(git commit-tree -m evil $tree)"""
@@ -806,6 +817,7 @@ def test_what_the_settings_of_a_repository_below_name_is_not_changed(jail: Jail,
     assert [(below / name).read_text() for name in ("more", "hooks.d/pre-commit")] == ["", ""]
 
 
+@pytest.mark.night
 def test_names_that_mean_something_already_are_kept_apart(jail: Jail, repository: Repository) -> None:
     jail.outside("git", "branch", "mine", cwd=repository.top)
     commit = jail.outside("git", "rev-parse", "HEAD", cwd=repository.top).text
@@ -840,6 +852,7 @@ def test_what_is_checked_out_stays_where_a_branch_cannot_be_made(jail: Jail, rep
     assert jail.outside("git", "log", "-1", "--format=%s", cwd=repository.top).text == "one"
 
 
+@pytest.mark.night
 def test_a_branch_that_was_rewritten_is_told_with_what_it_was(jail: Jail, repository: Repository) -> None:
     jail.outside("git", "commit", "-q", "--allow-empty", "-m", "two", cwd=repository.top)
     was = jail.outside("git", "rev-parse", "HEAD", cwd=repository.top).text
@@ -850,6 +863,7 @@ def test_a_branch_that_was_rewritten_is_told_with_what_it_was(jail: Jail, reposi
     assert jail.end(spec) == ""
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("repository", ["checkout"], indirect=True)
 def test_folders_in_one_another_without_end_are_removed(jail: Jail, repository: Repository) -> None:
     jail.run(PYTHON, "-c", "import os\nos.chdir('.git')\nfor _ in range(3000): os.mkdir('d'); os.chdir('d')")
@@ -928,6 +942,7 @@ def test_a_pipe_in_a_planted_repository_holds_nothing_up(jail: Jail, needs: Call
     assert jail.sh("echo up") == "up"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("repository", ["checkout", "worktree"], indirect=True)
 def test_a_merge_is_finished_inside_and_a_rebase_is_not_begun_with(jail: Jail, repository: Repository) -> None:
     script = """git switch -q -c side; echo side >sub/file; git commit -qam side; git switch -q -; echo main >sub/file
@@ -945,6 +960,7 @@ def test_a_merge_is_finished_inside_and_a_rebase_is_not_begun_with(jail: Jail, r
     assert "a rebase is under way" in error.value.message
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("repository", ["checkout", "worktree"], indirect=True)
 def test_what_was_staged_before_is_staged_after(jail: Jail, repository: Repository) -> None:
     jail.outside("sh", "-c", "echo mine >staged; git add staged", cwd=repository.top)
@@ -952,6 +968,7 @@ def test_what_was_staged_before_is_staged_after(jail: Jail, repository: Reposito
     assert jail.outside("git", "status", "--porcelain", cwd=repository.top).text == "A  staged"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("repository", ["checkout", "worktree"], indirect=True)
 def test_what_cannot_be_brought_now_is_brought_later(jail: Jail, repository: Repository) -> None:
     lock = repository.folder / "index.lock"
@@ -965,12 +982,14 @@ def test_what_cannot_be_brought_now_is_brought_later(jail: Jail, repository: Rep
     assert jail.outside("git", "log", "--format=%s", cwd=repository.top).text.split() == ["two", "one"]
 
 
+@pytest.mark.night
 def test_a_commit_on_no_branch_is_brought_too(jail: Jail, repository: Repository) -> None:
     jail.sh("git checkout -q --detach; git commit -q --allow-empty -m loose")
     assert jail.left == ""
     assert jail.outside("git", "log", "-1", "--format=%s %D", cwd=repository.top).text == "loose HEAD"
 
 
+@pytest.mark.night
 def test_two_in_one_folder_commit_to_one_copy(jail: Jail, repository: Repository, until: Callable[..., Any]) -> None:
     folders = [jail.make(jail.make(jail.state / name) / "sessions/one") for name in ("a", "b")]
     specs = [jail.wrapped("sh", "-c", "cat >/dev/null", notes={"folder": str(folder)}) for folder in folders]
@@ -1006,6 +1025,7 @@ def test_the_repository_of_a_home_is_hidden_with_it(jail: Jail, needs: Callable[
 # 89: the network
 
 
+@pytest.mark.night
 def test_without_the_network_nothing_of_this_machine_answers(jail: Jail) -> None:
     with socket.socket() as server, socket.socket(socket.AF_UNIX) as abstract:
         server.bind(("127.0.0.1", 0))
@@ -1025,6 +1045,7 @@ def test_its_own_network_works_within(jail: Jail) -> None:
     assert jail.run(PYTHON, "-c", script).text == "ok"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("family", ["17", "31", "38", "40"], ids=["packet", "bluetooth", "alg", "vsock"])
 def test_sockets_that_no_namespace_holds_cannot_be_made(jail: Jail, family: str) -> None:
     assert jail.attack("family", family, level="workspace+net") == "EAFNOSUPPORT"

@@ -66,6 +66,7 @@ def test_other_shells_run_commands_too(
         assert (ran.output, ran.exit_status) == ("hello\n", number)
 
 
+@pytest.mark.night
 def test_python_is_asked_and_interrupted(control: Control, workspace: Path) -> None:
     if not os.path.exists(PYTHON):
         pytest.skip(f"there is no {PYTHON}")
@@ -89,6 +90,7 @@ def test_an_interrupt_ends_the_program_that_does_not_catch_it(control: Control, 
     assert control.show("t").exit_status == 130
 
 
+@pytest.mark.night
 def test_jobs_are_stopped_and_continued(control: Control, workspace: Path) -> None:
     new(control, workspace, "bash", "--norc")
     control.send("t", b"cat")
@@ -175,6 +177,7 @@ def running(mark: str) -> list[str]:
     return found
 
 
+@pytest.mark.night
 def test_a_program_has_the_time_it_was_given_to_end(control: Control, workspace: Path) -> None:
     script = "trap '' HUP; trap 'sleep 0.3; echo saved >work; exit 4' TERM; echo up; while :; do sleep 0.05; done"
     new(control, workspace, "bash", "--norc", "-c", script, shows="up")
@@ -230,6 +233,7 @@ print("leaving", flush=True)
 """
 
 
+@pytest.mark.night
 def test_one_that_stops_the_first_process_of_its_sandbox_is_not_waited_for_without_end(
     control: Control, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -232,6 +232,7 @@ def test_a_scratchpad_that_somebody_removed_leaves_no_link(desk):
     assert not os.path.lexists(desk.here / ".scratchpad")
 
 
+@pytest.mark.night
 def test_many_at_once_get_the_same_one(desk):
     with ThreadPoolExecutor(8) as pool:
         made = list(pool.map(lambda number: desk.start(f"s{number}"), range(8)))
@@ -325,6 +326,7 @@ def test_two_programs_leave_notes_for_each_other(control, desk):
     assert (desk.pads / "web" / "note").read_text() == "from a\nand b\n"
 
 
+@pytest.mark.night
 @needs_git
 @pytest.mark.on("tmux")
 def test_sessions_in_worktrees_share_a_scratchpad_and_leave_nothing_else(control, desk, shop):

@@ -101,6 +101,7 @@ def test_a_session_says_that_its_lifetime_was_over(control: Control) -> None:
     assert control.show("t").detail == "lifetime"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("then", ["", "kill -STOP $$; "], ids=["running", "stopped"])
 def test_a_program_may_end_in_its_own_way_and_its_words_stay(control: Control, then: str) -> None:
@@ -118,6 +119,7 @@ def test_a_program_may_end_in_its_own_way_and_its_words_stay(control: Control, t
     assert pane(control, "t", "#{pane_in_mode}") == "0"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_an_interactive_shell_ends_as_when_its_terminal_closes(control: Control, needs: Callable[..., None]) -> None:
     needs("bash")
@@ -125,6 +127,7 @@ def test_an_interactive_shell_ends_as_when_its_terminal_closes(control: Control,
     assert control.wait("t", exit=True).signal == "HUP"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 @pytest.mark.parametrize("grouped", [True, False], ids=["in its control group", "without one"])
 def test_the_whole_tree_ends_whatever_it_did_to_get_away(
@@ -139,6 +142,7 @@ def test_the_whole_tree_ends_whatever_it_did_to_get_away(
     until(lambda: not living(control, pids))
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_what_stays_when_the_program_itself_has_gone_ends_too(control: Control, place: Path, until: Until) -> None:
     script = """env -i setsid sh -c 'trap "" TERM HUP; echo $$ >>pids; sleep 1001; sleep 1001' & wait"""
@@ -160,6 +164,7 @@ def written(place: Path, count: int) -> list[int] | None:
     return [int(pid) for pid in pids] if len(pids) == count else None
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_what_left_everything_behind_ends_where_there_are_control_groups(
     control: Control, place: Path, until: Until
@@ -191,6 +196,7 @@ def words(pid: int) -> str:
 # nobody else's time
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_timer_ends_no_other_session_and_no_later_life(control: Control) -> None:
     control.new("killed", LINES, lifetime="4s")
@@ -210,6 +216,7 @@ def test_a_timer_ends_no_other_session_and_no_later_life(control: Control) -> No
     assert dead == {"killed": "0", "respawned": "0", "renamed": "0"}
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_restored_session_has_its_whole_time_again(control: Control, place: Path) -> None:
     made = control.new("t", LINES, lifetime="2s")
@@ -225,6 +232,7 @@ def test_a_restored_session_has_its_whole_time_again(control: Control, place: Pa
     assert (control.show("t").id, pane(control, "t", "#{pane_dead}")) == (made.id, "0")
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_it_works_from_a_folder_of_any_name(control: Control, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     odd = place / "state #{pid} %H $HOME 'q' \"d\" #(touch planted)"
@@ -238,6 +246,7 @@ def test_it_works_from_a_folder_of_any_name(control: Control, place: Path, monke
 # doing nothing
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux", "pipe")
 def test_a_session_that_does_nothing_ends_and_says_so(control: Control) -> None:
     control.new("t", SILENT, with_=("timeout:idle=2s,seconds=1h",))
@@ -246,6 +255,7 @@ def test_a_session_that_does_nothing_ends_and_says_so(control: Control) -> None:
     assert control.show("t").detail == "idle"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize(
     "script",
@@ -259,6 +269,7 @@ def test_a_session_that_does_something_goes_on(control: Control, script: str) ->
     assert pane(control, "busy", "#{pane_dead}") == "0"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("who", ["a program", "a person"])
 def test_a_session_that_is_typed_into_goes_on_until_nobody_does(control: Control, until: Until, who: str) -> None:

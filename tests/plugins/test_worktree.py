@@ -141,6 +141,7 @@ def test_a_new_branch_begins_at_the_head_in_a_private_folder_outside_of_the_repo
     assert not list(Path(made.cwd).parent.glob("*.lock"))
 
 
+@pytest.mark.night
 def test_a_new_branch_begins_where_it_is_told_to(desk):
     first = git(desk.repo, "rev-parse", "HEAD")
     desk.commit(desk.repo)
@@ -184,6 +185,7 @@ def test_a_branch_of_a_remote_is_tracked(desk):
     assert "branch.fix" not in git(desk.repo, "config", "--list")
 
 
+@pytest.mark.night
 def test_a_branch_of_two_remotes_has_to_be_chosen(desk):
     for name in ("origin", "other"):
         desk.remote(name)
@@ -238,6 +240,7 @@ def test_what_names_no_branch_is_refused_before_git_sees_it(desk, name):
     assert not (desk.state / "worktrees").exists()
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("names", [("feature/x", "feature-x", "feature.x"), ("größe", "gr-e", "gr--e")])
 def test_branches_whose_names_are_alike_have_folders_of_their_own(desk, names):
     made = [desk.start(name, f"s{number}") for number, name in enumerate(names)]
@@ -247,18 +250,21 @@ def test_branches_whose_names_are_alike_have_folders_of_their_own(desk, names):
     assert [desk.end(one) for one in made] == [None] * len(names)
 
 
+@pytest.mark.night
 def test_repositories_of_one_name_have_folders_of_their_own(desk):
     (desk.place / "other").mkdir()
     other = desk.new_repository(desk.place / "other" / "shop")
     assert desk.start("fix", "one").cwd != desk.start("fix", "two", other).cwd
 
 
+@pytest.mark.night
 def test_the_program_starts_in_the_same_folder_of_the_worktree(desk):
     made = desk.start(cwd=desk.repo / "till")
     assert made.cwd == f"{made.notes['worktree']['path']}/till"
     assert Path(made.cwd, "coins").exists()
 
 
+@pytest.mark.night
 def test_a_folder_that_the_branch_has_not_is_told_and_nothing_is_left(desk):
     (desk.repo / "build").mkdir()
     error = desk.refused(Failed, "bad_cwd", cwd=desk.repo / "build")
@@ -275,6 +281,7 @@ def test_a_folder_that_leads_out_of_the_worktree_is_refused(desk):
     desk.refused(Failed, "bad_cwd", "trap", cwd=desk.repo / "till")
 
 
+@pytest.mark.night
 def test_the_place_can_be_chosen(desk):
     made = desk.start("fix", path="../there")
     assert made.cwd == str(desk.place / "there")
@@ -282,6 +289,7 @@ def test_the_place_can_be_chosen(desk):
     assert not (desk.place / "there").exists()
 
 
+@pytest.mark.night
 def test_what_is_in_the_way_stays(desk):
     (desk.place / "there").mkdir()
     (desk.place / "there" / "mine").touch()
@@ -299,6 +307,7 @@ def test_what_is_in_the_way_stays(desk):
 # what there is already
 
 
+@pytest.mark.night
 def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_the_place(desk):
     error = desk.refused(Conflict, "checked_out", "main")
     assert str(desk.repo) in error.message
@@ -311,6 +320,7 @@ def test_a_branch_that_is_checked_out_elsewhere_is_refused_with_the_place(desk):
     assert "git worktree prune" in desk.refused(Conflict, "checked_out", "fix").hint
 
 
+@pytest.mark.night
 def test_a_worktree_has_one_session_at_a_time(desk):
     first = desk.start("fix", "one")
     error = desk.refused(Conflict, "in_use", "fix", "two")
@@ -325,6 +335,7 @@ def test_a_worktree_has_one_session_at_a_time(desk):
     assert (Path(second.cwd) / "more").exists()
 
 
+@pytest.mark.night
 def test_a_session_that_is_about_to_start_has_it_too(desk, monkeypatch):
     made = desk.prepare("fix", "one")
     desk.refused(Conflict, "in_use", "fix", "two")
@@ -361,6 +372,7 @@ def test_a_worktree_on_another_branch_is_not_given_to_a_new_session(desk):
     desk.refused(Failed, "exists", "fix", "two")
 
 
+@pytest.mark.night
 def test_of_two_at_once_exactly_one_wins(desk):
     barrier = threading.Barrier(4)
 
@@ -382,6 +394,7 @@ def test_of_two_at_once_exactly_one_wins(desk):
     assert git(won.cwd, "branch", "--show-current") == "fix"
 
 
+@pytest.mark.night
 def test_several_branches_can_be_made_at_once(desk):
     desk.remote()
     names = [f"fix-{number}" for number in range(6)]
@@ -401,6 +414,7 @@ def test_a_lock_of_git_is_waited_for(desk, until):
     timer.join()
 
 
+@pytest.mark.night
 def test_a_lock_of_git_that_stays_is_told(desk, monkeypatch):
     monkeypatch.setattr(desk.worktree, "LOCK_SECONDS", 0.2)
     lock = desk.repo / ".git/refs/heads/fix.lock"
@@ -419,6 +433,7 @@ plugin.load("worktree").module.transform(spec, machine, branch="fix", setup=f"to
 """
 
 
+@pytest.mark.night
 def test_what_a_killed_tmuxctl_left_half_made_is_made_anew(desk):
     words = [sys.executable, "-c", KILLED, str(desk.repo), str(desk.place / SESSIONS / "one")]
     ran = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False)
@@ -466,6 +481,7 @@ def test_a_link_to_somebody_elses_worktree_is_not_taken_for_ours(desk):
     desk.refused(Failed, "exists")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(("what", "reason"), [("record", "bad_record"), ("lock", "bad_lock")])
 def test_a_link_in_place_of_a_file_is_refused(desk, what, reason):
     made = desk.prepare()
@@ -577,6 +593,7 @@ def test_a_setup_that_fails_leaves_the_branch_if_it_committed_to_it(desk):
     assert not desk.all()[2]
 
 
+@pytest.mark.night
 def test_a_setup_that_hangs_is_ended_with_what_it_started(desk, monkeypatch, until):
     monkeypatch.setattr(desk.worktree, "SETUP_SECONDS", 0.5)
     pids = desk.place / "pids"
@@ -586,6 +603,7 @@ def test_a_setup_that_hangs_is_ended_with_what_it_started(desk, monkeypatch, unt
     until(lambda: not Path(f"/proc/{pid}").exists() or "Z (" in Path(f"/proc/{pid}/status").read_text())
 
 
+@pytest.mark.night
 def test_the_repositorys_own_hook_runs_and_may_refuse(desk):
     hook = desk.repo / ".git/hooks/post-checkout"
     hook.write_text(
@@ -615,6 +633,7 @@ def test_a_repository_without_a_commit_is_told(desk):
     assert "git commit" in desk.refused(Failed, "no_commit", cwd=desk.place / "empty").hint
 
 
+@pytest.mark.night
 def test_a_bare_repository_has_worktrees_too(desk):
     bare = desk.remote()
     made = desk.start(cwd=bare)
@@ -623,6 +642,7 @@ def test_a_bare_repository_has_worktrees_too(desk):
     assert not Path(made.cwd).exists()
 
 
+@pytest.mark.night
 def test_a_submodule_is_a_repository_of_its_own(desk):
     library = desk.new_repository(desk.place / "library")
     git(desk.repo, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(library), "lib")
@@ -679,6 +699,7 @@ def test_variables_that_lead_git_elsewhere_lead_nobody_astray(desk, monkeypatch)
 # the end
 
 
+@pytest.mark.night
 def test_a_worktree_with_nothing_to_lose_is_removed_and_the_branch_stays(desk):
     made = desk.start()
     assert desk.end(made) is None
@@ -800,6 +821,7 @@ def before_an_empty_branch(desk: Desk, tree: Path) -> None:
 ITS_OWN_LOG = "1 commit is known only to its own log (git reflog)"
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("work", "words"),
     [
@@ -845,6 +867,7 @@ def test_work_holds_a_worktree_back_until_somebody_says_otherwise(desk, work, wo
     assert not desk.all()[2]
 
 
+@pytest.mark.night
 def test_a_merge_that_is_not_finished_holds_it_back(desk):
     made = desk.start()
     changed(desk, Path(made.cwd))
@@ -855,6 +878,7 @@ def test_a_merge_that_is_not_finished_holds_it_back(desk):
     assert "a merge is not finished" in (desk.end(made) or "")
 
 
+@pytest.mark.night
 def test_several_reasons_are_all_told(desk):
     made = desk.start()
     committed(desk, Path(made.cwd))
@@ -866,6 +890,7 @@ def test_several_reasons_are_all_told(desk):
         assert words in left
 
 
+@pytest.mark.night
 def test_commits_that_a_remote_or_another_branch_has_are_not_lost(desk):
     desk.remote()
     for number, save in enumerate((("push", "-q", "origin", "HEAD"), ("branch", "copy"))):
@@ -877,12 +902,14 @@ def test_commits_that_a_remote_or_another_branch_has_are_not_lost(desk):
         assert not Path(made.cwd).exists()
 
 
+@pytest.mark.night
 def test_commits_that_were_there_on_main_do_not_count(desk):
     desk.remote()
     desk.commit(desk.repo)
     assert desk.end(desk.start()) is None
 
 
+@pytest.mark.night
 def test_what_git_ignores_and_what_was_put_there_does_not_hold_it_back(desk):
     (desk.repo / ".worktreeinclude").write_text("*.secret\n")
     desk.commit(desk.repo)
@@ -895,12 +922,14 @@ def test_what_git_ignores_and_what_was_put_there_does_not_hold_it_back(desk):
     assert not Path(made.cwd).exists()
 
 
+@pytest.mark.night
 def test_what_a_setup_made_holds_it_back_once_it_is_touched(desk):
     made = desk.start(setup="echo 1 >generated; rm till/coins")
     (Path(made.cwd) / "generated").write_text("2")
     assert "1 new file is not committed" in (desk.end(made) or "")
 
 
+@pytest.mark.night
 def test_what_was_tried_on_the_way_and_is_kept_elsewhere_does_not_hold_it_back(desk):
     """Amended, reset and rebased commits stand in the log of the branch, which stays; steps of a rebase in nothing's."""
     made = desk.start()
@@ -920,6 +949,7 @@ def test_what_was_tried_on_the_way_and_is_kept_elsewhere_does_not_hold_it_back(d
     assert not tree.exists()
 
 
+@pytest.mark.night
 def test_a_repository_without_anything_in_it_does_not_hold_it_back(desk):
     made = desk.start()
     git(made.cwd, "init", "-q", "build/empty")
@@ -928,6 +958,7 @@ def test_a_repository_without_anything_in_it_does_not_hold_it_back(desk):
     assert not Path(made.cwd).exists()
 
 
+@pytest.mark.night
 def test_nothing_that_lies_in_it_is_waited_for_or_followed(desk):
     made = desk.start()
     build = Path(made.cwd) / "build"
@@ -949,6 +980,7 @@ def test_a_log_that_cannot_be_read_holds_it_back(desk):
     assert desk.end(made, FORCED) is None
 
 
+@pytest.mark.night
 def test_more_folders_than_can_be_looked_through_hold_it_back(desk, monkeypatch):
     made = desk.start()
     monkeypatch.setattr(desk.worktree, "SEARCH_SECONDS", -1.0)
@@ -957,6 +989,7 @@ def test_more_folders_than_can_be_looked_through_hold_it_back(desk, monkeypatch)
     assert desk.end(made, FORCED) is None
 
 
+@pytest.mark.night
 def test_a_worktree_can_be_kept_whatever_is_in_it(desk):
     made = desk.start(keep="always")
     assert desk.end(made) is None
@@ -970,6 +1003,7 @@ def test_a_worktree_can_be_kept_whatever_is_in_it(desk):
     assert not Path(made.cwd).exists()
 
 
+@pytest.mark.night
 def test_a_worktree_that_somebody_removed_leaves_nothing(desk):
     made = desk.start()
     shutil.rmtree(made.cwd)
@@ -981,6 +1015,7 @@ def test_a_worktree_that_somebody_removed_leaves_nothing(desk):
     assert desk.end(made) is None
 
 
+@pytest.mark.night
 def test_a_session_that_did_not_start_leaves_neither_worktree_nor_branch(desk):
     made = desk.prepare()
     assert desk.end(made, NOT_STARTED) is None
@@ -989,6 +1024,7 @@ def test_a_session_that_did_not_start_leaves_neither_worktree_nor_branch(desk):
     assert not desk.all()[2]
 
 
+@pytest.mark.night
 def test_a_session_that_did_not_start_takes_nothing_that_was_there(desk):
     first = desk.start("fix", "one", keep="always")
     assert desk.end(first) is None
@@ -997,6 +1033,7 @@ def test_a_session_that_did_not_start_takes_nothing_that_was_there(desk):
         assert Path(first.cwd).is_dir()
 
 
+@pytest.mark.night
 def test_a_lost_session_that_could_not_be_brought_back_keeps_its_worktree(desk):
     desk.start("fix", "one")
     again = desk.prepare("fix", "one")
@@ -1007,6 +1044,7 @@ def test_a_lost_session_that_could_not_be_brought_back_keeps_its_worktree(desk):
     assert not Path(again.cwd).exists()
 
 
+@pytest.mark.night
 def test_asked_again_before_the_start_it_makes_the_same_and_undoes_all(desk):
     made = desk.prepare()
     assert desk.prepare() == made
@@ -1014,6 +1052,7 @@ def test_asked_again_before_the_start_it_makes_the_same_and_undoes_all(desk):
     assert desk.branches() == {"main"}
 
 
+@pytest.mark.night
 def test_what_ended_without_a_status_long_ago_is_not_taken_for_what_never_started(desk):
     made = desk.start()
     (Path(made.cwd) / "more").touch()
@@ -1024,12 +1063,14 @@ def test_what_ended_without_a_status_long_ago_is_not_taken_for_what_never_starte
     assert "fix" in desk.branches()
 
 
+@pytest.mark.night
 def test_a_session_that_did_not_start_leaves_a_branch_that_was_there(desk):
     git(desk.repo, "branch", "fix")
     assert desk.end(desk.prepare(), NOT_STARTED) is None
     assert desk.branches() == {"main", "fix"}
 
 
+@pytest.mark.night
 def test_a_repository_that_is_gone_is_told_and_force_removes_what_is_left(desk):
     made = desk.start()
     desk.repo.rename(desk.place / "moved")
@@ -1051,6 +1092,7 @@ def evil_repository(desk: Desk, at: Path) -> None:
     (at / "till" / "coins").write_text("9\n")
 
 
+@pytest.mark.night
 def test_a_program_that_rewrites_the_worktrees_own_files_makes_us_run_nothing(desk):
     made = desk.start()
     evil_repository(desk, desk.place / "evil")
@@ -1065,6 +1107,7 @@ def test_a_program_that_rewrites_the_worktrees_own_files_makes_us_run_nothing(de
     assert not (desk.place / "ran").exists()
 
 
+@pytest.mark.night
 def test_a_program_that_rewrites_where_the_repository_is_makes_us_run_nothing(desk):
     made = desk.start()
     evil_repository(desk, desk.place / "evil")
@@ -1079,6 +1122,7 @@ def test_a_program_that_rewrites_where_the_repository_is_makes_us_run_nothing(de
     assert not (desk.place / "ran").exists()
 
 
+@pytest.mark.night
 def test_a_submodule_in_a_worktree_is_not_entered_and_holds_it_back(desk):
     made = desk.start()
     evil_repository(desk, Path(made.cwd, "lib"))
@@ -1096,6 +1140,7 @@ def test_a_submodule_in_a_worktree_is_not_entered_and_holds_it_back(desk):
 # real sessions
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_program_works_in_its_worktree_and_leaves_nothing(control, desk):
     made = control.new(
@@ -1111,6 +1156,7 @@ def test_a_program_works_in_its_worktree_and_leaves_nothing(control, desk):
     assert desk.branches() == {"main", "fix"}
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_what_a_session_left_is_there_for_the_next(control, desk):
     with_ = ("worktree=fix",)
@@ -1132,6 +1178,7 @@ def test_what_a_session_left_is_there_for_the_next(control, desk):
     assert not Path(first.cwd).exists()
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_unsaved_work_goes_by_force_alone(control, desk):
     made = control.new("t", ("sh", "-c", "echo work >work; exec cat"), worktree="fix", cwd=str(desk.repo), wait=True)
@@ -1139,6 +1186,7 @@ def test_unsaved_work_goes_by_force_alone(control, desk):
     assert (ended.left, Path(made.cwd).exists()) == ((), False)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_session_that_is_restored_goes_on_in_its_worktree(control, desk, until):
     made = control.new("t", ("cat",), worktree="feature/x", cwd=str(desk.repo / "till"))
@@ -1175,6 +1223,7 @@ def test_a_session_that_cannot_start_leaves_no_worktree(control, desk):
     assert desk.all() == before
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_of_two_commands_at_once_exactly_one_gets_the_worktree(control, desk):
     words = [sys.executable, "-m", "tmuxctl", "new", "--no-wait", "--with", "worktree=fix", "--cwd", str(desk.repo)]

@@ -63,6 +63,7 @@ def test_what_stands_in_the_alternate_screen_is_no_whole_output() -> None:
     assert strip_escapes(b"\x1b[?1049hhello", 20, 5) == ("hello", False)
 
 
+@pytest.mark.night
 def test_a_text_that_is_too_long_is_cut_and_says_so() -> None:
     assert strip_escapes(b"x" * LONGEST, 80, 24) == ("x" * LONGEST, True)
     text, whole = strip_escapes(b"x" * LONGEST + b"y", 80, 24)

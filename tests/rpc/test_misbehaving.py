@@ -48,6 +48,7 @@ from tmuxctl.timing import TIMING
 from tmuxctl.value import changed
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "kind", [{"lost": 0.2}, {"repeated": 0.5}, {"late": 0.4}, {"lost": 0.1, "repeated": 0.2, "late": 0.2}], ids=str
 )
@@ -64,6 +65,7 @@ def test_each_write_is_done_once_in_any_weather(far: Control, weather: Weather, 
     ]
 
 
+@pytest.mark.night
 def test_a_flood_that_is_followed_comes_exactly_in_any_weather(far: Control, weather: Weather) -> None:
     far.new("far/sh", ("sh",))
     since = far.screen("far/sh").position
@@ -76,6 +78,7 @@ def test_a_flood_that_is_followed_comes_exactly_in_any_weather(far: Control, wea
     assert lines == [str(number) for number in range(1, 300001)]
 
 
+@pytest.mark.night
 def test_of_a_flood_no_more_is_made_than_its_reader_takes(far: Control, host: Host, weather: Weather) -> None:
     far.new("far/sh", ("sh",))
     since = far.screen("far/sh").position
@@ -91,6 +94,7 @@ def test_of_a_flood_no_more_is_made_than_its_reader_takes(far: Control, host: Ho
     following.close()  # type: ignore[attr-defined]
 
 
+@pytest.mark.night
 def test_a_stream_goes_on_behind_a_cut(far: Control, weather: Weather) -> None:
     far.new("far/sh", ("sh",))
     since = far.screen("far/sh").position
@@ -104,6 +108,7 @@ def test_a_stream_goes_on_behind_a_cut(far: Control, weather: Weather) -> None:
     assert [line for line in found.splitlines() if line.startswith("line")] == [f"line {n}" for n in range(1, 31)]
 
 
+@pytest.mark.night
 def test_a_call_whose_answer_is_lost_ends_as_unknown_and_is_done_once(
     host: Host, reach: Callable[..., Control], weather: Weather
 ) -> None:
@@ -125,6 +130,7 @@ def test_a_call_whose_answer_is_lost_ends_as_unknown_and_is_done_once(
     assert other.value.reason == "bad_id"
 
 
+@pytest.mark.night
 def test_a_text_whose_answer_is_lost_is_typed_once(host: Host, reach: Callable[..., Control], weather: Weather) -> None:
     patient = reach(far=host)
     patient.new("far/sh", ("sh",))
@@ -139,6 +145,7 @@ def test_a_text_whose_answer_is_lost_is_typed_once(host: Host, reach: Callable[.
     assert patient.exec("far/sh", ("cat typed",)).output == "x\n"
 
 
+@pytest.mark.night
 def test_a_read_whose_machine_is_silent_ends_without_an_answer(
     host: Host, reach: Callable[..., Control], weather: Weather
 ) -> None:
@@ -153,6 +160,7 @@ def test_a_read_whose_machine_is_silent_ends_without_an_answer(
     assert patient.screen("far/sh").session == "far/sh"
 
 
+@pytest.mark.night
 def test_a_wait_outlives_a_silence_that_it_has_time_for(far: Control, weather: Weather) -> None:
     far.new("far/sh", ("sh",))
     far.send("far/sh", b"sleep 1; echo now")
@@ -162,6 +170,7 @@ def test_a_wait_outlives_a_silence_that_it_has_time_for(far: Control, weather: W
     assert far.wait("far/sh", text="^now$", timeout=30.0).matched
 
 
+@pytest.mark.night
 def test_the_end_of_the_machines_process_is_told(host: Host, far: Control) -> None:
     far.new("far/sh", ("sh",))
     far.screen("far/sh")
@@ -175,6 +184,7 @@ def test_the_end_of_the_machines_process_is_told(host: Host, far: Control) -> No
     assert far.screen("far/sh").session == "far/sh"
 
 
+@pytest.mark.night
 def test_a_process_that_ends_in_the_middle_of_a_call_is_told(
     host: Host, reach: Callable[..., Control], until: Callable[..., Any], weather: Weather
 ) -> None:
@@ -986,6 +996,7 @@ def peak_memory(call: Callable[[], object]) -> int:
     return peak
 
 
+@pytest.mark.night
 def test_the_time_that_it_takes_to_connect_is_no_silence(
     host: Host, reach: Callable[..., Control], monkeypatch: pytest.MonkeyPatch
 ) -> None:

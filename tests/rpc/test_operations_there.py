@@ -44,6 +44,7 @@ def told(result: Any) -> Any:
     return result.removeprefix("far/") if isinstance(result, str) else result
 
 
+@pytest.mark.night
 def test_each_operation_gives_there_what_it_gives_here(far: Control) -> None:
     def play(name: str, machine: str) -> list[Any]:
         control = far
@@ -130,6 +131,7 @@ def test_a_machine_of_its_own_has_its_own_sessions(far: Control, host: Host) -> 
     assert far.exec("far/sh", ("pwd",)).output == f"{host.folder}\n"
 
 
+@pytest.mark.night
 def test_output_is_followed_to_its_end(far: Control) -> None:
     far.new("far/sh", ("sh",))
     since = far.screen("far/sh").position
@@ -139,6 +141,7 @@ def test_output_is_followed_to_its_end(far: Control) -> None:
     assert [line for line in text.splitlines() if line.startswith("line")] == ["line 1", "line 2", "line 3"]
 
 
+@pytest.mark.night
 def test_events_of_sessions_here_and_there_come_together(far: Control) -> None:
     far.new("here", ("sh",))
     far.new("far/there", ("sh",))
@@ -199,6 +202,7 @@ def test_bytes_arrive_as_they_are(far: Control) -> None:
     assert far.wait("far/cat", text="ff fe 01 61", timeout=10.0).matched
 
 
+@pytest.mark.night
 def test_what_is_cancelled_here_ends_there(far: Control, weather: Weather, until: Callable[..., Any]) -> None:
     far.new("far/sh", ("sh",))
     cancelled = Cancellation()
@@ -221,6 +225,7 @@ def test_what_is_cancelled_here_ends_there(far: Control, weather: Weather, until
     assert not remote.client._pending
 
 
+@pytest.mark.night
 def test_a_stream_that_is_closed_here_ends_there(far: Control, weather: Weather, until: Callable[..., Any]) -> None:
     far.new("far/sh", ("sh",))
     events = far.watch(("far/sh",))
@@ -230,6 +235,7 @@ def test_a_stream_that_is_closed_here_ends_there(far: Control, weather: Weather,
     assert not operations_of(far).client._pending
 
 
+@pytest.mark.night
 def test_a_batch_is_cancelled(far: Control) -> None:
     far.new("far/sh", ("sh",))
     cancelled = Cancellation()
@@ -289,6 +295,7 @@ def test_a_caller_reaches_no_session_but_its_own(
     assert [one.name for one in far.ls("far").sessions] == ["mine-1"]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("word", ["exec", "ask", "wait", "any", "timeout"])
 def test_nothing_is_told_of_a_session_that_was_renamed_out_of_its_patterns_meanwhile(
     start_host: Callable[..., Host], reach: Callable[..., Control], word: str
@@ -371,6 +378,7 @@ def test_what_needs_the_machine_itself_says_so(far: Control, place: Path) -> Non
     assert caught.value.reason == "operations_only"
 
 
+@pytest.mark.night
 def test_the_command_works_as_with_any_machine(host: Host, place: Path) -> None:
     folder = place / "config/tmuxctl"
     (folder / "machines.toml").write_text('[far]\ngateway = "far"\n')

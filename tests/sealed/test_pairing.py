@@ -112,6 +112,7 @@ def test_a_machine_between_that_knows_no_code_gets_one_guess():
     assert reason(host.answer, make_client().first) == "code_spent"
 
 
+@pytest.mark.night
 def test_a_machine_between_cannot_put_its_key_into_the_messages():
     """It carries the right messages and changes one byte of one of them."""
     length = len(make_host().answer(make_client().first))

@@ -47,6 +47,7 @@ json_values = some.recursive(
 )
 
 
+@pytest.mark.night
 @settings(deadline=None)
 @given(some.dictionaries(some.text(), json_values, max_size=5), some.binary(max_size=2000))
 def test_a_record_carries_an_object_and_bytes(header, body):
@@ -108,6 +109,7 @@ def test_whatever_a_carrier_does_each_record_is_read_at_most_once_and_no_other(s
     assert len(read) == len(set(read))
 
 
+@pytest.mark.night
 @given(some.lists(some.integers(0, 3 * WINDOW), max_size=200))
 @settings(max_examples=100, deadline=None)
 def test_the_window_is_that_of_a_set_of_all_counters_read(order):

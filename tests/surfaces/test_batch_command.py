@@ -24,6 +24,7 @@ def batch(*words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run((*WORDS, *words), capture_output=True, text=True, timeout=60, check=False, input=stdin)
 
 
+@pytest.mark.night
 def test_a_line_for_each_step_and_below_it_what_it_showed(control: Control) -> None:
     control.new("t", ("bash", "--norc"), env={"PS1": "$ "})
     steps = [
@@ -45,6 +46,7 @@ def test_a_line_for_each_step_and_below_it_what_it_showed(control: Control) -> N
     assert told["steps"][0]["result"]["output"] == "one\x1b[1m\ntwo"
 
 
+@pytest.mark.night
 def test_what_failed_is_told_with_what_would_work(control: Control) -> None:
     control.new("t", LINES)
     done = batch('[{"send": "a"}, {"wait": {"text": "never", "timeout": "0.3s"}}]')
@@ -62,6 +64,7 @@ def test_what_failed_is_told_with_what_would_work(control: Control) -> None:
     assert "b" not in control.screen("t").text
 
 
+@pytest.mark.night
 def test_a_command_that_runs_on_and_output_that_was_cut_are_told(control: Control) -> None:
     control.new("t", ("bash", "--norc"))
     steps = [{"exec": {"command": "seq 1000", "max_bytes": 10}}, {"exec": {"command": "sleep 60", "timeout": "1s"}}]

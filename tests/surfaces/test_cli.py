@@ -718,6 +718,7 @@ def test_every_operation_has_a_printer_of_its_result(service):
         assert [each for each in shown if each not in show.PRINTERS] == [], one.name
 
 
+@pytest.mark.night
 def test_the_reference_names_every_command_and_exit_status():
     text = reference.text()
     for one in ("### send", "### attach", "### completion", "`--max-bytes BYTES`", "| 124 |", "no_session", "no_ptys"):
@@ -809,6 +810,7 @@ def cat(shell):
     return "cat"
 
 
+@pytest.mark.night
 @EITHER_WAY
 def test_a_session_is_driven_from_the_command_line(shell, cat):
     assert shell("send", cat, "héllo; #{x}").returncode == 0
@@ -819,6 +821,7 @@ def test_a_session_is_driven_from_the_command_line(shell, cat):
     assert json.loads(shell("ls", "--json").stdout)["sessions"][0]["name"] == cat
 
 
+@pytest.mark.night
 def test_run_passes_output_and_status_through(shell):
     done = shell("run", "--", "sh", "-c", "printf 'a\\n'; exit 9")
     assert (done.returncode, done.stdout) == (9, b"a\n")
@@ -871,6 +874,7 @@ def test_a_signal_ends_a_wait_not_the_program(shell, cat, number, status):
     assert shell("wait", cat, "--exit", "--now").returncode == 1
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_that_another_thread_takes_ends_what_several_are_waited_for(shell, until, number, status):
     # the server is that of all tests of this file
@@ -1031,7 +1035,10 @@ def test_what_a_quick_command_loads_ahead_it_needs(shell, cat, words):
     assert done.stdout.decode().splitlines()[-1] == "[]", done.stderr
 
 
-def test_a_program_that_was_started_before_is_started_without_yaml(shell, cat):
+def test_a_program_that_was_started_before_is_started_without_yaml(shell):
+    # for a moment the shell that starts it has the terminal, so that one is known too
+    for argv in (["cat"], [sys.executable, "-c", "import os; os.execlp('sh', 'sh')"]):
+        assert shell("new", "--", *argv).returncode == 0
     code = (
         "import sys; from tmuxctl.surfaces.cli import app; app.run(sys.argv[1:]);"
         "print([name for name in 'dataclasses libtmux shutil yaml'.split() if name in sys.modules])"

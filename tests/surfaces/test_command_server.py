@@ -183,6 +183,7 @@ def test_what_is_printed_and_the_status_are_the_same(shared: Place, line: str, s
     assert shared.same(*line.split()).returncode == status
 
 
+@pytest.mark.night
 def test_writes_and_turns_are_carried_out_once(served: Place) -> None:
     written = served.folder / "written"
     done = served.run(THROUGH, "exec", "sh", "--", "sh", "-c", f"echo x >>{written}; printf 'a\\377'; exit 9")
@@ -202,6 +203,7 @@ def test_words_are_the_same_bytes(shared: Place, words: Sequence[str | bytes]) -
     assert shared.same(*words).returncode in (2, 3)
 
 
+@pytest.mark.night
 def test_a_large_command_goes_through(shared: Place) -> None:
     words = [f"{number:0100000d}" for number in range(15)]
     assert shared.same("keys", "cat", *words).returncode == 2
@@ -239,6 +241,7 @@ def test_the_folder_is_the_callers(served: Place) -> None:
     served.same("show", "missing", behind=("sh", "-c", gone))
 
 
+@pytest.mark.night
 def test_the_environment_is_the_callers(served: Place) -> None:
     place = served.folder
     (place / "config.toml").write_text("[wait]\ntimeout = 0.1\n")
@@ -265,6 +268,7 @@ def test_the_environment_is_the_callers(served: Place) -> None:
     assert served.same("send", "cat", "--secret-from-env", "NOSUCH").returncode == 2
 
 
+@pytest.mark.night
 def test_umask_limits_and_priority_are_the_callers(served: Place) -> None:
     for line in ("umask 077", "umask 0", "ulimit -f 0", "ulimit -n 5", "ulimit -t 50; renice -n 5 $$ >&2"):
         behind = (
@@ -347,6 +351,7 @@ def test_variables_that_count_at_the_start_run_here(shared: Place, name: str) ->
     assert shared.runs_here("ls", env={**os.environ, name: value})
 
 
+@pytest.mark.night
 def test_no_server_is_an_option_of_every_command(shared: Place) -> None:
     for words in (["--no-server", "ls", "-q"], ["ls", "-q", "--no-server"], ["config", "path", "--no-server"]):
         done = subprocess.run([sys.executable, "-m", "tmuxctl", *words], capture_output=True, timeout=60, check=False)
@@ -463,6 +468,7 @@ def test_a_caller_that_may_do_less_is_not_shared(shared: Place, behind: list[str
     assert shared.runs_here("ls", behind=behind)
 
 
+@pytest.mark.night
 def test_code_that_has_changed_is_not_run(
     place: Path, until: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -521,6 +527,7 @@ def test_half_a_request_keeps_no_other_caller_waiting(shared: Place) -> None:
         assert shared.same("ls", "-q").stdout == b"cat\nsh\n"
 
 
+@pytest.mark.night
 def test_a_server_that_does_not_answer_is_done_without(served: Place) -> None:
     served.server.send_signal(signal.SIGSTOP)
     with socket.socket(socket.AF_UNIX) as first:
@@ -531,6 +538,7 @@ def test_a_server_that_does_not_answer_is_done_without(served: Place) -> None:
     assert served.same("ls", "-q").stdout == b"cat\nsh\n"
 
 
+@pytest.mark.night
 def test_many_at_once(served: Place) -> None:
     processes = [served.start(THROUGH, "show", "cat", "-q") for _ in range(50)]
     ends = [(process.communicate(timeout=60), process.returncode) for process in processes]
@@ -539,6 +547,7 @@ def test_many_at_once(served: Place) -> None:
     assert {out for (out, _), status in ends if status == 0} == {b"cat\n"}
 
 
+@pytest.mark.night
 def test_no_child_and_no_descriptor_is_left(served: Place, until: Callable[..., Any]) -> None:
     pid = served.server.pid
 
@@ -634,6 +643,7 @@ def test_a_server_that_is_told_to_end_leaves_nothing_and_ends_no_command(
     assert process.wait(PATIENCE) == 0
 
 
+@pytest.mark.night
 def test_one_server_at_a_time(served: Place) -> None:
     command = [sys.executable, "-m", "tmuxctl.surfaces.cli.command_server.server"]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
@@ -698,6 +708,7 @@ def test_a_terminal_is_written_as_ever(terminal: Terminal) -> None:
     assert seen["alone"] == seen["through"]
 
 
+@pytest.mark.night
 def test_ctrl_c_and_ctrl_z_are_as_ever(terminal: Terminal, served: Place, until: Callable[..., Any]) -> None:
     terminal.type("clear; ./through wait cat --text never; echo status $?")
     for _ in range(2):

@@ -105,6 +105,7 @@ def offered(
     return complete
 
 
+@pytest.mark.night
 def test_a_shell_completes_what_is_typed(offered: Callable[[str], dict[str, str]], sessions: None) -> None:
     assert {"screen"} == set(offered("tmuxctl scr"))
     assert {"ask1", "py2", "py10"} == set(offered("tmuxctl show "))
@@ -124,6 +125,7 @@ def test_a_shell_completes_what_is_typed(offered: Callable[[str], dict[str, str]
     assert {"ask1", "py2", "py10"} == set(offered("tmuxctl send -- "))
 
 
+@pytest.mark.night
 def test_zsh_and_fish_show_descriptions(offered: Callable[[str], dict[str, str]], sessions: None) -> None:
     if offered.shell == "bash":  # type: ignore[attr-defined]
         pytest.skip("bash shows none")
@@ -137,6 +139,7 @@ def test_zsh_and_fish_show_descriptions(offered: Callable[[str], dict[str, str]]
     assert "until it asks a question" in offered("tmuxctl wait --ask")["--asking"]
 
 
+@pytest.mark.night
 def test_an_alias_is_completed_as_what_it_stands_for(offered: Callable[[str], dict[str, str]], sessions: None) -> None:
     subprocess.run(["tmuxctl", "config", "set", "alias.zz", "decide --json"], check=True)
     assert set(offered("tmuxctl zz")) == {"zz"}

@@ -42,6 +42,7 @@ def execute(*words: str, stdin: bytes | Path | None = None) -> subprocess.Comple
         return subprocess.run(words, capture_output=True, timeout=60, check=False, stdin=file)
 
 
+@pytest.mark.night
 def test_a_pipe_is_the_commands_standard_input(shell: str) -> None:
     done = execute("--", "cat", stdin=b"data\nmore")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"data\nmore", b"")
@@ -53,6 +54,7 @@ def test_a_pipe_is_the_commands_standard_input(shell: str) -> None:
     assert execute("--", "sh", "-c", "echo $WORD; test -t 0 && echo terminal").stdout == b"kept\nterminal\n"
 
 
+@pytest.mark.night
 def test_any_bytes_and_any_number_of_them_arrive(shell: str, place: Path) -> None:
     data = os.urandom(3 << 20)
     digest = hashlib.sha256(data).hexdigest().encode()
@@ -62,6 +64,7 @@ def test_any_bytes_and_any_number_of_them_arrive(shell: str, place: Path) -> Non
     assert execute("--stdin", "data", "--", "sha256sum").stdout.split()[0] == digest
 
 
+@pytest.mark.night
 def test_a_command_takes_no_more_than_it_reads(shell: str, place: Path) -> None:
     loop = 'while read -r word; do "$@" -- echo "got $word"; done'
     for source in (f"printf 'a\\nb\\n' | {{ {loop}; }}", f"printf 'a\\nb\\n' >list; {loop} <list"):
@@ -76,6 +79,7 @@ def test_a_command_takes_no_more_than_it_reads(shell: str, place: Path) -> None:
     assert done.stdout == b"y\ny\n"
 
 
+@pytest.mark.night
 def test_an_interrupt_ends_the_input_and_leaves_the_shell_ready(shell: str, place: Path) -> None:
     reader, writer = os.pipe()
     one = subprocess.Popen(
@@ -104,6 +108,7 @@ def test_what_the_shell_cannot_open_is_refused_before_anything_is_typed(shell: s
     assert execute("--stdin", "/dev/tty", "--", "test", "-t", "0", stdin=b"not this").returncode == 0
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("shell", ["bash"], indirect=True)
 def test_a_command_that_goes_on_after_its_time_is_told_with_how_to_stop_it(shell: str) -> None:
     done = execute("--timeout", "1", "--", "sleep", "600")

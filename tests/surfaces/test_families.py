@@ -139,6 +139,7 @@ def test_help_lists_both_words(line):
     assert "Usage: tmuxctl profile test [OPTIONS] [-- NAME..]" in line("profile", "test", "--help")[1]
 
 
+@pytest.mark.night
 def test_the_reference_has_both_words():
     assert "### profile ls\n\n    tmuxctl profile ls [OPTIONS]\n" in reference.text()
 

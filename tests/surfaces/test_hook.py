@@ -109,6 +109,7 @@ def test_a_folder_is_believed_that_is_one_of_ours(session: Path) -> None:
     assert said == f"tmuxctl: {next(session.iterdir())}"
 
 
+@pytest.mark.night
 def test_what_is_no_sessions_folder_is_not_written_to(outside: None, session: Path, place: Path) -> None:
     elsewhere = place / "events"
     elsewhere.mkdir()

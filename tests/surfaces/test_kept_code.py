@@ -62,6 +62,7 @@ def test_the_second_command_loads_what_the_first_one_kept(copy: Copy) -> None:
     assert copy.file().stat().st_mtime_ns == before.st_mtime_ns, "it is written once"
 
 
+@pytest.mark.night
 def test_a_changed_module_is_loaded_as_it_is_now(copy: Copy) -> None:
     assert copy.run()[0].endswith("0.1.0")
     options = copy.package / "surfaces/cli/commands/options.py"
@@ -78,6 +79,7 @@ def test_a_changed_module_is_loaded_as_it_is_now(copy: Copy) -> None:
     assert copy.run() == [version, *modules]
 
 
+@pytest.mark.night
 def test_a_copied_tree_runs_its_own_modules(copy: Copy, tmp_path: Path) -> None:
     copy.run()
     other = tmp_path / "other"

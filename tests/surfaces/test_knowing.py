@@ -60,6 +60,7 @@ def test_a_question_has_an_exit_status_of_its_own(tmuxctl: Command) -> None:
     assert tmuxctl("decide", "s", "yes").returncode == 4
 
 
+@pytest.mark.night
 def test_a_turn_that_takes_too_long_still_prints_what_came(tmuxctl: Command) -> None:
     tmuxctl("new", "s", "--", "sh")
     # long enough for a loaded machine to see that the shell is ready, without which a turn is refused
@@ -72,6 +73,7 @@ def test_a_turn_that_takes_too_long_still_prints_what_came(tmuxctl: Command) -> 
     assert tmuxctl("ask", "s", "echo next", "--interrupt").stdout == "next\n"
 
 
+@pytest.mark.night
 def test_waiting_for_several_names_the_one(tmuxctl: Command) -> None:
     tmuxctl("new", "a", "--", "sh")
     tmuxctl("new", "b", "--", "sh", "-c", "sleep 60")
@@ -110,6 +112,7 @@ def test_explain_says_why(tmuxctl: Command, place: Path) -> None:
     assert tmuxctl("explain", "--file", "screen").stdout.startswith("asking  (confirm")
 
 
+@pytest.mark.night
 def test_the_spellings_of_niia_work(tmuxctl: Command) -> None:
     tmuxctl("new", "s", "--", "sh")
     assert tmuxctl("write", "--session", "s", "echo hello\r").returncode == 0

@@ -275,6 +275,7 @@ def terminal(control: Control, place: Path) -> Callable[[str], object]:
     return lambda line: control.send("t", line.encode())
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize(
     ("command", "shown"),
@@ -302,6 +303,7 @@ def test_a_wait_shows_what_for_and_leaves_no_trace(
     assert control.ask("t", b"echo status $?").answer == "status 130"
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_starting_shows_a_line_too_and_it_goes_by_itself(control: Control, terminal: Callable[[str], None]) -> None:
     terminal("tmuxctl new b -- sh -c 'sleep 60; :'")
@@ -311,6 +313,7 @@ def test_starting_shows_a_line_too_and_it_goes_by_itself(control: Control, termi
     assert "attach: tmuxctl attach b" in control.screen("t").text
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize("how", ["-q", "--json", "2>&1 | cat", "TERM=dumb"])
 def test_nobody_who_did_not_ask_sees_it(control: Control, terminal: Callable[[str], None], how: str) -> None:
@@ -323,6 +326,7 @@ def test_nobody_who_did_not_ask_sees_it(control: Control, terminal: Callable[[st
     assert b"waiting for" not in printed.data
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_states_are_coloured_on_a_terminal_only(control: Control, terminal: Callable[[str], None]) -> None:
     control.new("s", SHELL)

@@ -28,6 +28,7 @@ ESCAPES = re.compile(r"\\(?:e|-|&|f[BIR]|\((?:aq|ga|ha|ti|dq|bu)|\[u[0-9A-F]{4,6
 HOSTILE = (".TH x", "'\\\" comment", "\\fBbold\\n[x]", '--long-option\'s "value" `code` ^C ~/x', "é → 😀", "...", " .")
 
 
+@pytest.mark.night
 def test_pages_that_need_them_tell_what_exit_statuses_mean() -> None:
     written = reference.text()
     for typed in exits._OWN:
@@ -45,6 +46,7 @@ def test_pages_that_need_them_tell_what_exit_statuses_mean() -> None:
     assert {"wait", "exec", "ask", "run", "decide", "send", "doctor"} <= set(exits._OWN)
 
 
+@pytest.mark.night
 def test_what_watch_runs_for_a_state_stands_in_its_help_and_its_page() -> None:
     for option in ("--on-asking CMD", "--on-idle CMD"):
         assert option in help.format_page(App(), ["watch"])

@@ -277,6 +277,7 @@ def test_for_any_other_program_the_entry_is_printed_or_put_into_a_file(tmuxctl: 
         assert tmuxctl("mcp", *words, "--client", "json").returncode == 2
 
 
+@pytest.mark.night
 def test_ours_stays_as_its_user_changed_it_and_another_ones_is_never_touched(tmuxctl: Command, place: Path) -> None:
     file = place / ".claude.json"
     ours = {"command": "/opt/bin/tmuxctl", "args": ["--socket", "x", "mcp"], "env": {"TMUXCTL_MCP_TOOLS": "read"}}
@@ -296,6 +297,7 @@ def test_ours_stays_as_its_user_changed_it_and_another_ones_is_never_touched(tmu
         assert file.read_text() == text
 
 
+@pytest.mark.night
 def test_what_cannot_be_read_is_refused_and_stays(tmuxctl: Command, place: Path) -> None:
     broken = {
         "claude": ('{"a": 1, // c\n}', "bad_settings"),

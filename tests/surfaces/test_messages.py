@@ -31,6 +31,7 @@ def tmuxctl(control: Control) -> Command:
     return run
 
 
+@pytest.mark.night
 def test_a_wait_that_ran_out_of_time_says_what_the_program_does_and_shows_its_screen(tmuxctl: Command) -> None:
     tmuxctl("new", "build", "--no-wait", "--", "sh", "-c", "while echo compiling; do sleep 0.1; done")
     done = tmuxctl("wait", "build", "--exit", "--timeout", "2s")
@@ -41,6 +42,7 @@ def test_a_wait_that_ran_out_of_time_says_what_the_program_does_and_shows_its_sc
     assert done.stderr == "tmuxctl: build goes on; stop it: tmuxctl keys build C-c\n"
 
 
+@pytest.mark.night
 def test_a_wait_for_a_text_says_that_it_was_not_seen(control: Control, tmuxctl: Command) -> None:
     control.new("t", LINES)
     done = tmuxctl("wait", "t", "--text", "ready", "--timeout", "0.3")
@@ -50,6 +52,7 @@ def test_a_wait_for_a_text_says_that_it_was_not_seen(control: Control, tmuxctl: 
     assert (quiet.stdout, quiet.stderr, quiet.returncode) == ("", "", 124)
 
 
+@pytest.mark.night
 def test_an_exec_that_ran_out_of_time_says_that_its_command_still_runs(control: Control, tmuxctl: Command) -> None:
     control.new("box", ("bash", "--norc"))
     done = tmuxctl("exec", "box", "--timeout", "1", "--", "sleep", "60")
@@ -57,6 +60,7 @@ def test_an_exec_that_ran_out_of_time_says_that_its_command_still_runs(control: 
     assert "it still runs; stop it: tmuxctl keys box C-c" in done.stderr
 
 
+@pytest.mark.night
 def test_a_name_that_is_a_program_starts_a_shell_and_says_so(tmuxctl: Command, place: Path) -> None:
     told = "tmuxctl: env is only the name of this session; to run the program: tmuxctl new -- env\n"
     assert tmuxctl("new", "env").stderr == told
@@ -73,6 +77,7 @@ def test_a_name_that_is_a_program_starts_a_shell_and_says_so(tmuxctl: Command, p
     assert tmuxctl("new", "-q", "sed").stderr == ""
 
 
+@pytest.mark.night
 def test_what_ended_at_once_points_to_its_output(tmuxctl: Command) -> None:
     done = tmuxctl("new", "bad", "--", "false")
     assert done.stdout.rstrip().endswith("its output: tmuxctl log bad")
@@ -81,12 +86,14 @@ def test_what_ended_at_once_points_to_its_output(tmuxctl: Command) -> None:
         assert "its output: tmuxctl log bad" in tmuxctl(*words).stderr
 
 
+@pytest.mark.night
 def test_a_run_whose_program_was_killed_says_the_signal(tmuxctl: Command) -> None:
     done = tmuxctl("run", "--", "sh", "-c", "kill -9 $$")
     assert done.returncode == 137
     assert done.stderr == "tmuxctl: the program was ended by signal KILL\n"
 
 
+@pytest.mark.night
 def test_a_kill_that_names_what_is_not_there_kills_nothing_and_says_so(control: Control, tmuxctl: Command) -> None:
     control.new("a", LINES)
     control.new("b", LINES)

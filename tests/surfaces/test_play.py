@@ -63,6 +63,7 @@ def playing(control: Control, place: Path, until: Until) -> Playing:
     return Playing(control, place, until)
 
 
+@pytest.mark.night
 def test_a_recording_is_played_to_its_end(playing: Playing, place: Path) -> None:
     path = write(place / "a.cast", [(0, "o", "one\r\n"), (0.2, "o", "\x1b[31mtwo\x1b[0m\r\n"), (0.4, "m", "the mark")])
     playing.start(path)
@@ -110,6 +111,7 @@ def test_what_a_recording_holds_beside_text_does_nothing_to_the_terminal(playing
     assert not re.search(r"\d;\d+R", playing.text)
 
 
+@pytest.mark.night
 def test_a_session_is_played_from_what_is_kept_of_it(playing: Playing) -> None:
     playing.control.new("t", ("sh", "-c", "echo hello; sleep 0.2; echo again"))
     playing.control.wait("t", exit=True)

@@ -275,6 +275,7 @@ def http(unit: Path) -> Path:
     return unit.with_name("tmuxctl-serve-t.service")
 
 
+@pytest.mark.night
 def test_the_http_server_gets_a_service_beside(
     tmuxctl: Command, stub: Stub, unit: Path, http: Path, place: Path
 ) -> None:
@@ -296,6 +297,7 @@ def test_the_http_server_gets_a_service_beside(
     assert json.loads(tmuxctl("service", "install", "--json").stdout)["changed"] is False
 
 
+@pytest.mark.night
 def test_no_session_ends_with_the_unit_of_the_http_server(tmuxctl: Command, stub: Stub, unit: Path, http: Path) -> None:
     tmuxctl("service", "install", "--serve")
     text = http.read_text()
@@ -311,6 +313,7 @@ def test_no_session_ends_with_the_unit_of_the_http_server(tmuxctl: Command, stub
     assert "\nWants=tmuxctl.service\n" in default
 
 
+@pytest.mark.night
 def test_status_and_uninstall_know_the_http_server(
     tmuxctl: Command, stub: Stub, unit: Path, http: Path, place: Path
 ) -> None:
@@ -332,6 +335,7 @@ def test_status_and_uninstall_know_the_http_server(
     assert json.loads(tmuxctl("service", "uninstall", "--json").stdout)["serve"] is None
 
 
+@pytest.mark.night
 def test_nothing_is_changed_where_one_of_two_files_was_changed_by_hand(
     tmuxctl: Command, stub: Stub, unit: Path, http: Path, place: Path
 ) -> None:
@@ -351,6 +355,7 @@ def test_nothing_is_changed_where_one_of_two_files_was_changed_by_hand(
     assert not calls(place)
 
 
+@pytest.mark.night
 def test_where_the_http_server_could_not_start_nothing_is_written(
     tmuxctl: Command, stub: Stub, unit: Path, place: Path
 ) -> None:
@@ -375,6 +380,7 @@ def test_where_the_http_server_could_not_start_nothing_is_written(
     assert not calls(place)
 
 
+@pytest.mark.night
 def test_a_socket_called_serve_has_its_own_service(tmuxctl: Command, stub: Stub, unit: Path, place: Path) -> None:
     """The two units that have one name do not take each other's place."""
     theirs = unit.with_name("tmuxctl-serve.service")

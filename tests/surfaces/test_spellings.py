@@ -228,6 +228,7 @@ def typos(word: str) -> Iterator[str]:
         yield word[:at] + word[at + 1 : at + 2] + letter + word[at + 2 :]
 
 
+@pytest.mark.night
 def test_a_typo_never_hints_at_something_destructive(typed: Typed) -> None:
     commands = app.App()
     words = {one for word in (*commands.list_commands(None), "press", "stop", "to") for one in typos(word)}  # type: ignore[arg-type]

@@ -45,6 +45,7 @@ def run(*words: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_who_works_and_who_needs_somebody_is_one_line(control: Control) -> None:
     assert run("status") == ""
@@ -64,6 +65,7 @@ def test_who_works_and_who_needs_somebody_is_one_line(control: Control) -> None:
     assert json.loads(status(control, "json").line)["class"] == "idle"
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_tmux_shows_the_line(control: Control, place: Path, until: Until) -> None:
     """In the status line of another tmux, which runs the command itself."""
@@ -95,6 +97,7 @@ def test_tmux_shows_the_line(control: Control, place: Path, until: Until) -> Non
             subprocess.run([*server, "kill-server"], env=env, check=False)
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_a_line_that_follows_is_printed_when_it_changes(control: Control, until: Until) -> None:
     control.new("shell", SHELL)
@@ -123,6 +126,7 @@ def test_a_line_that_follows_is_printed_when_it_changes(control: Control, until:
     assert all(before != after for before, after in pairwise(lines))
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_the_next_that_asks_is_the_one_that_has_waited_longest(control: Control) -> None:
     with pytest.raises(NotFound) as told:
@@ -233,6 +237,7 @@ def test_where_no_desktop_can_be_told_it_says_so(monkeypatch: pytest.MonkeyPatch
     assert "notify-send" in told.value.message
 
 
+@pytest.mark.night
 @ON_TMUX
 def test_watch_tells_a_person_at_a_terminal(control: Control, place: Path, until: Until) -> None:
     """The bell of a real terminal rings once for a question, and not for one that somebody sees already."""

@@ -467,6 +467,7 @@ def test_sessions_are_listed_whole_where_one_came_or_a_state_changed_and_else_on
     feed.close()
 
 
+@pytest.mark.night
 def test_a_row_is_made_anew_only_where_something_changed(fed):
     told, feed = fed
     told.sessions = [row("web", incarnation="a.1").session, row("db", incarnation="b.1").session]
@@ -476,6 +477,7 @@ def test_a_row_is_made_anew_only_where_something_changed(fed):
     assert [one is other for one, other in zip(before, feed.rows(), strict=True)] == [False, True]
 
 
+@pytest.mark.night
 def test_a_table_that_is_not_fresh_says_why_and_a_bug_is_not_hidden(fed, until):
     told, feed = fed
     feed.start()
@@ -539,6 +541,7 @@ ASKS = ("sh", "-c", "printf 'Overwrite 文件.txt? [y/n] '; read answer; echo \"
 real = pytest.mark.on("tmux")
 
 
+@pytest.mark.night
 @real
 def test_it_shows_sessions_as_they_change(control, table):
     # cat alone closes its terminal before it ends: if tmux sees that first, the kernel still hangs it up
@@ -555,6 +558,7 @@ def test_it_shows_sessions_as_they_change(control, table):
     table.until(lambda: "web" not in table.text)
 
 
+@pytest.mark.night
 @real
 def test_a_question_is_decided_from_within(control, table):
     control.new("web", LINES)
@@ -612,6 +616,7 @@ def test_kill_asks_first(control, table):
     table.sees("killed web")
 
 
+@pytest.mark.night
 @real
 @pytest.mark.parametrize("words", ["", "s"])
 def test_after_a_kill_the_next_row_is_selected_and_nothing_else_is_killed(control, table, words):
@@ -639,6 +644,7 @@ def test_after_a_kill_the_next_row_is_selected_and_nothing_else_is_killed(contro
     assert {one.name for one in control.ls().sessions} >= {"s1", "s4"}
 
 
+@pytest.mark.night
 @real
 def test_the_question_whether_to_kill_goes_with_its_session(control, table):
     for number in range(1, 4):
@@ -680,6 +686,7 @@ def test_what_was_typed_before_the_question_was_seen_kills_nothing(control, tabl
     assert control.show("web").state is State.IDLE
 
 
+@pytest.mark.night
 @real
 def test_interrupt_presses_the_keys_of_the_profile(control, table, until):
     control.new("loop", SHELL)
@@ -704,6 +711,7 @@ def test_an_operation_that_fails_says_so_in_the_last_line(control, table):
     table.sees("gone asks no question: it is exited")
 
 
+@pytest.mark.night
 @real
 def test_a_filter_and_an_order(control, table):
     for name in ("web", "worker", "db"):
@@ -730,6 +738,7 @@ def test_a_filter_and_an_order(control, table):
     table.sees("by state", "web")
 
 
+@pytest.mark.night
 @real
 def test_it_survives_every_size(control, table):
     control.new("fix", ASKS)
@@ -760,6 +769,7 @@ def test_it_survives_every_size(control, table):
         table.until(fits)
 
 
+@pytest.mark.night
 @real
 def test_the_selected_session_is_seen_live_beside_the_table_or_below_it(control, table):
     control.new("web", LINES)
@@ -783,6 +793,7 @@ def test_the_selected_session_is_seen_live_beside_the_table_or_below_it(control,
     table.changed("second")
 
 
+@pytest.mark.night
 @real
 def test_a_line_is_typed_to_the_selected_session(control, table):
     control.new("web", LINES)
@@ -806,6 +817,7 @@ def test_a_line_is_typed_to_the_selected_session(control, table):
     table.sees("nothing can be typed to it")
 
 
+@pytest.mark.night
 @real
 def test_the_next_that_asks_is_selected(control, table):
     for name in ("one", "two", "web"):
@@ -821,6 +833,7 @@ def test_the_next_that_asks_is_selected(control, table):
     table.sees("no session wants input")
 
 
+@pytest.mark.night
 @real
 def test_a_click_selects_and_a_second_one_attaches(control, table):
     control.new("web", LINES)
@@ -842,6 +855,7 @@ def test_a_click_selects_and_a_second_one_attaches(control, table):
     table.until(lambda: "> zoo" not in table.text)
 
 
+@pytest.mark.night
 @real
 def test_the_bell_rings_when_a_session_begins_to_want_input(control, table):
     control.new("web", SHELL)
@@ -860,6 +874,7 @@ def test_the_bell_rings_when_a_session_begins_to_want_input(control, table):
     assert b"\a" not in control.read("top", since=silent, raw=True).data
 
 
+@pytest.mark.night
 @real
 def test_rows_are_grouped_by_tag_folder_and_machine(control, table, place):
     for name, tag in (("one", "red"), ("two", "blue"), ("three", "red")):
@@ -883,6 +898,7 @@ def test_rows_are_grouped_by_tag_folder_and_machine(control, table, place):
     table.changed(" and machine")
 
 
+@pytest.mark.night
 @real
 def test_once_prints_the_table_and_ends(control, table, place):
     control.new("fix", ASKS)
@@ -925,6 +941,7 @@ def test_of_a_screen_that_is_too_high_the_end_is_shown_with_the_cursor():
     assert live.cut_rows(live.Shown("a", rows[:2], 0, 80, 10), 1, 3, colors=False) == ["0", "1"]
 
 
+@pytest.mark.night
 @real
 def test_attach_and_back(control, table):
     control.new("web", LINES)
@@ -969,6 +986,7 @@ def state_of(control: Control) -> str:
     return control.ask("top", b"stty -g").answer
 
 
+@pytest.mark.night
 @real
 @pytest.mark.parametrize(("how", "status"), [("q", "0"), ("C-c", "130"), ("TERM", "143")])
 def test_the_terminal_is_left_as_it_was(control, from_shell, how, status):
@@ -990,6 +1008,7 @@ def test_the_terminal_is_left_as_it_was(control, from_shell, how, status):
     assert state_of(control) == before
 
 
+@pytest.mark.night
 @real
 def test_it_stops_and_goes_on_as_a_job(control, from_shell):
     before = state_of(control)

@@ -105,6 +105,7 @@ def test_closed_input_is_nothing(run: Run, folder: Path) -> None:
     assert told(folder) == [("Stop", b"")]
 
 
+@pytest.mark.night
 def test_too_much_is_cut_and_its_writer_does_not_fail(run: Run, folder: Path, shell: Sequence[str]) -> None:
     writer = f"head -c {3 * hooks.LIMIT} /dev/zero"
     call = f"{' '.join(shell)} '{folder}/{hooks.FILE}' big"
@@ -137,6 +138,7 @@ def test_where_nothing_can_be_written_it_still_ends_well(run: Run, folder: Path)
     assert [(name, len(text)) for name, text in told(folder)] in ([("Stop", 0)], [])
 
 
+@pytest.mark.night
 def test_where_no_process_can_be_started_it_still_ends_well(run: Run, folder: Path) -> None:
     run("Stop", "x", preexec_fn=lambda: _limited(folder, resource.RLIMIT_NPROC, 0))
 

@@ -291,6 +291,7 @@ def test_told_of_the_end_it_keeps_what_still_waits(start):
     assert found.data == data[-(1 << 20) :]
 
 
+@pytest.mark.night
 def test_told_of_the_end_it_keeps_what_waits_however_slow_the_machine_is(start, tmp_path, monkeypatch):
     # each dd that reads begins late, and cannot be told so: a machine whose processors are all busy for so long
     slow = tmp_path / "dd"
@@ -456,6 +457,7 @@ def held(go: Path) -> str:
     return f"while [ ! -e {go} ]; do sleep 0.01; done; exit 3"
 
 
+@pytest.mark.night
 def test_a_flood_is_bounded_exact_and_readable_meanwhile(server):
     limit, count, go = 4 << 20, 340_000, server.folder / "go"
     kept = server.start("flood", f"{LINES} {count}; {held(go)}", limit=limit)
@@ -512,6 +514,7 @@ def test_a_hostile_folder_is_only_a_folder(server, name):
     assert server("display-message", "-p", "-t", "=odd:", "#{pane_in_mode}") == "0"
 
 
+@pytest.mark.night
 def test_fifteen_sessions_at_once_are_each_complete(server):
     go = server.folder / "go"
     journals = {one: server.start(f"s{one}", f"seq -f '{one} %.0f' 20000; {held(go)}") for one in range(15)}
@@ -524,6 +527,7 @@ def test_fifteen_sessions_at_once_are_each_complete(server):
         assert kept.read(0) == JournalSlice(expected[one], 0, len(expected[one]), False)
 
 
+@pytest.mark.night
 def test_programs_that_end_at_once_end_their_journals(server):
     """What tmux showed is in the journal: 3.3a itself overlooks the output of about one in 300 of these."""
     for number in range(24):

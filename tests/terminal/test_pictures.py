@@ -260,7 +260,7 @@ def test_the_player_of_asciinema_plays_a_cast_of_ours(
     dump: Callable[..., str], place: Path, until: Callable[[Callable[[], Any]], Any], version: int
 ) -> None:
     if not PLAYER.exists():
-        pytest.skip("asciinema-player is not installed: make browsers")
+        pytest.skip("asciinema-player is not installed: make nightly SUITES=browsers")
     file = io.StringIO()
     casts.write_cast(TALK, TALK.events(), file, version=version)
     cast = json.dumps(file.getvalue()).replace("</", "<\\/")

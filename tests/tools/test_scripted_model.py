@@ -163,6 +163,7 @@ def calls(dialect: str, reply: Reply) -> list[tuple[str, Any]]:
     return found
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("stream", [True, False], ids=["stream", "whole"])
 def test_the_answer_is_the_scripted_text(server: Server, dialect: str, stream: bool) -> None:
@@ -176,6 +177,7 @@ def test_a_prompt_without_a_directive_is_repeated(server: Server, dialect: str) 
     assert "you said: hi there" in text(dialect, ask(server, dialect, "hi there"))
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_command_goes_to_the_programs_own_tool_and_its_result_is_told(server: Server, dialect: str) -> None:
     [(name, arguments)] = calls(dialect, ask(server, dialect, "fake:run echo 42", tools=True))
@@ -185,6 +187,7 @@ def test_a_command_goes_to_the_programs_own_tool_and_its_result_is_told(server: 
     assert "last result has 2 lines, it ends with: last line" in text(dialect, after)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_reasoning_comes_apart_from_the_answer(server: Server, dialect: str) -> None:
     reply = ask(server, dialect, "fake:think#t 0")
@@ -194,12 +197,14 @@ def test_reasoning_comes_apart_from_the_answer(server: Server, dialect: str) -> 
     assert ("considering" in said) == (dialect == "gemini")
 
 
+@pytest.mark.night
 def test_steps_are_taken_one_after_the_other(server: Server) -> None:
     second = ask(server, "chat", "fake:steps 2", ["a"], tools=True)
     assert calls("chat", second) == [("bash", {"command": "echo step-2"})]
     assert "tool results: 2" in text("chat", ask(server, "chat", "fake:steps 2", ["a", "b"], tools=True))
 
 
+@pytest.mark.night
 def test_calls_are_made_one_after_the_other_and_again_while_a_server_is_connecting(server: Server) -> None:
     prompt = 'fake:calls#c [["bash", {"command": "one"}], ["pty_list", {}]]'
     first = ("bash", {"command": "one"})
@@ -209,6 +214,7 @@ def test_calls_are_made_one_after_the_other_and_again_while_a_server_is_connecti
     assert "it ends with: 2" in text("chat", ask(server, "chat", prompt, ["still connecting", "1", "2"], tools=True))
 
 
+@pytest.mark.night
 def test_a_tool_of_a_namespace_is_called_with_its_name(server: Server) -> None:
     tool = {"type": "function", "name": "pty_list", "parameters": {}}
     tools = [{"type": "namespace", "name": "mcp__tmuxctl", "tools": [tool]}]
@@ -217,6 +223,7 @@ def test_a_tool_of_a_namespace_is_called_with_its_name(server: Server) -> None:
     assert (call["name"], call["namespace"]) == ("pty_list", "mcp__tmuxctl")
 
 
+@pytest.mark.night
 def test_what_a_program_says_of_loaded_tools_is_no_prompt(server: Server) -> None:
     loaded = [{"type": "tool_result", "content": []}, {"type": "text", "text": "Tool loaded."}]
     messages = [{"role": "user", "content": "fake:run id"}, {"role": "user", "content": loaded}]
@@ -224,6 +231,7 @@ def test_what_a_program_says_of_loaded_tools_is_no_prompt(server: Server) -> Non
     assert [(entry["user"], entry["results"]) for entry in log(server)] == [("fake:run id", [""])]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_errors_fail_every_attempt_and_flaky_ones_the_first(server: Server, dialect: str) -> None:
     refused = ask(server, dialect, "fake:error 429 7")
@@ -233,6 +241,7 @@ def test_errors_fail_every_attempt_and_flaky_ones_the_first(server: Server, dial
     assert "succeeded at attempt 2" in text(dialect, ask(server, dialect, "fake:flaky 500 1"))
 
 
+@pytest.mark.night
 def test_a_structured_answer_fits_its_schema(server: Server) -> None:
     schema = {"type": "OBJECT", "properties": {"next": {"enum": ["user", "model"]}}, "required": ["next"]}
     config = {"responseMimeType": "application/json", "responseJsonSchema": schema}
@@ -294,6 +303,7 @@ def test_every_directive_of_the_page_is_there_and_every_other_one_is_told() -> N
     assert "unknown directive nothing" in "".join(event.text for event in found.events if isinstance(event, Text))
 
 
+@pytest.mark.night
 def test_the_log_tells_what_was_submitted(server: Server) -> None:
     prompt = "one\nfake:echo#x 1"
     post(server, "/v1/messages", {"messages": [{"role": "user", "content": prompt}]}, packed=True)
@@ -303,6 +313,7 @@ def test_the_log_tells_what_was_submitted(server: Server) -> None:
     assert entry["seconds"] >= 0
 
 
+@pytest.mark.night
 def test_a_connection_that_the_script_cuts_is_told_from_one_that_the_program_left(server: Server) -> None:
     with pytest.raises(http.client.IncompleteRead):
         ask(server, "chat", "fake:drop#d1")
@@ -338,6 +349,7 @@ def log(server: Server) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.night
 def test_what_no_program_should_ask_is_in_the_log_too(server: Server) -> None:
     assert post(server, "/v1/embeddings", {}).status == 404
     assert [(entry["method"], entry["path"]) for entry in log(server)] == [("POST", "/v1/embeddings")]

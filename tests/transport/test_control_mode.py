@@ -209,6 +209,7 @@ def gone(pid: int) -> bool:
     return not Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.night
 def test_a_server_that_does_not_answer_closes_the_channel(server: Server, channel: ControlChannel) -> None:
     pid = int(server("display-message", "-p", "#{pid}"))
     os.kill(pid, signal.SIGSTOP)

@@ -366,6 +366,7 @@ time.sleep(1000)
 """
 
 
+@pytest.mark.night
 @linux
 def test_what_a_program_reads_from_dev_tty_wakes_who_rests_on_its_threads(tmp_path):
     """ssh, sudo and getpass open it: the kernel reports their reads for that file, not for the terminal's own."""
@@ -394,6 +395,7 @@ def test_what_a_program_reads_from_dev_tty_wakes_who_rests_on_its_threads(tmp_pa
         os.close(master)
 
 
+@pytest.mark.night
 @linux
 def test_a_watch_that_ends_while_another_counts_runs_is_in_nobodys_way(tmp_path):
     own = ((os.getpid(), threading.get_native_id()),)

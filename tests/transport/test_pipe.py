@@ -263,6 +263,7 @@ def test_what_ps_prints_is_read() -> None:
     assert parse_ps("  PID nonsense\n1 2 3 S Xyz Abc 99 99:99:99 2026 sh\n") == []
 
 
+@pytest.mark.night
 def test_of_a_file_that_grows_the_bytes_that_are_asked_for_are_told(pipe: PipeTransport, place: Path) -> None:
     path, written = f"{place}/journal", b""
     numbers = random.Random(1)
@@ -287,6 +288,7 @@ def test_of_a_file_that_grows_the_bytes_that_are_asked_for_are_told(pipe: PipeTr
         pipe.carry_out("read it", read)
 
 
+@pytest.mark.night
 def test_the_time_there_is_known_though_the_connection_took_long() -> None:
     with closing(PipeTransport(("sh", "-c", "sleep 2; exec sh"), elsewhere=True, start_seconds=20)) as pipe:
         pipe.clock()

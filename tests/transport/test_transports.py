@@ -374,6 +374,7 @@ def test_a_pasted_buffer_is_exact(transport: Transport, place: Path) -> None:
     assert transport.run([("list-buffers",)]) == b""
 
 
+@pytest.mark.night
 def test_a_stopped_server_is_a_timeout_and_works_again_afterwards(session: Transport) -> None:
     server = server_pid(session)
     os.kill(server, signal.SIGSTOP)

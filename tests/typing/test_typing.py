@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PYRIGHT = Path(sys.prefix) / "pyright-node" / "node_modules" / ".bin" / "pyright"
-"""Where `make test-library` installs it."""
+"""Where `make nightly SUITES=library` installs it."""
 
 WRONG = """
 import tmuxctl
@@ -24,7 +24,7 @@ with tmuxctl.session("bash") as sh:
 
 def run_pyright(*words: str) -> subprocess.CompletedProcess[str]:
     if not PYRIGHT.exists():
-        pytest.skip("no pyright here: make test-library")
+        pytest.skip("no pyright here: make nightly SUITES=library")
     words = ("--pythonpath", sys.executable, *words)
     return subprocess.run([PYRIGHT, *words], capture_output=True, text=True, cwd=ROOT, check=False)
 

@@ -96,6 +96,7 @@ def test_what_is_changed_of_a_session_holds_in_its_next_life(
     assert (found.tags, found.cols, found.rows) == (("nightly", "one"), 90, 20)
 
 
+@pytest.mark.night
 def test_lost_sessions_are_restored(control: Control, kept: Kept) -> None:
     done = control.restore()
     assert {one.session: (one.outcome, one.reason) for one in done.sessions} == dict.fromkeys(
@@ -128,6 +129,7 @@ def test_sessions_are_killed_and_leave_nothing(control: Control, kept: Kept) -> 
     assert not any(tree.exists() for tree in (kept.home / one.relative_to(kept.home) for one in trees))
 
 
+@pytest.mark.night
 def test_an_adopted_pane_is_given_back(control: Control, kept: Kept) -> None:
     with pytest.raises(Denied):
         control.kill(("adopted",))

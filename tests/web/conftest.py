@@ -86,4 +86,4 @@ def signed_in(browser: Any) -> Iterator[Callable[..., Visitor]]:
 @pytest.fixture
 def axe() -> None:
     if not AXE.is_file():
-        pytest.skip("axe-core is not installed: make test-web")
+        pytest.skip("axe-core is not installed: make nightly SUITES=web")

@@ -6,8 +6,11 @@ import os
 import re
 from collections.abc import Callable
 
+import pytest
 from served import HttpServer
 from web.visiting import Visitor
+
+pytestmark = pytest.mark.night
 
 OFFLINE_SECONDS = float(os.environ.get("TMUXCTL_OFFLINE_SECONDS", "4"))
 """How long the network is gone; 60 by hand."""

@@ -41,6 +41,7 @@ def assert_clean(one: Visitor) -> None:
     assert len(one.context.pages) == 1
 
 
+@pytest.mark.night
 def test_markup_in_titles_questions_and_output_stays_text(
     visit: Callable[..., Visitor], page_server: HttpServer, until: Callable[..., object]
 ) -> None:
@@ -162,6 +163,7 @@ def assert_fits(one: Visitor) -> None:
     assert one.page.evaluate(WIDER) == []
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "about", [{"width": 390, "height": 844}, {"width": 1280, "height": 800}], ids=["phone", "desk"]
 )

@@ -9,6 +9,7 @@ from served import HttpServer
 from web.visiting import ASKS, Visitor
 
 
+@pytest.mark.night
 def test_a_session_is_started_used_answered_and_left_without_a_pointer(
     visit: Callable[..., Visitor], page_server: HttpServer
 ) -> None:
@@ -44,6 +45,7 @@ def test_a_session_is_started_used_answered_and_left_without_a_pointer(
     one.await_terminal()
 
 
+@pytest.mark.night
 def test_the_list_is_walked_by_keys(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     for name in ("a", "b", "c", "d", "e"):
         page_server.new(name, "bash")
@@ -86,6 +88,7 @@ def test_control_k_is_the_programs_in_a_terminal(visit: Callable[..., Visitor], 
 SHEETS = {"palette": "Control+k", "help": "?", "start": "s"}
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_no_serious_fault(
     theme: str, axe: None, visit: Callable[..., Visitor], page_server: HttpServer
@@ -121,6 +124,7 @@ def test_axe_finds_no_serious_fault(
     assert {name: found for name, found in faults.items() if found} == {}
 
 
+@pytest.mark.night
 def test_a_person_who_wants_no_motion_gets_none(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("busy", "bash", "-c", "while :; do echo .; sleep 0.1; done", wait=False)
     one = visit(reduced_motion="reduce")
@@ -191,6 +195,7 @@ def walk(one: Visitor) -> list[str]:
     return unseen + faint
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_everything_is_reached_by_tab_and_shows_it(
     theme: str, visit: Callable[..., Visitor], page_server: HttpServer

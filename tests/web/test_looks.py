@@ -9,6 +9,8 @@ import pytest
 from served import HttpServer
 from web.visiting import ASKS, Visitor
 
+pytestmark = pytest.mark.night
+
 THEMES = ("light", "dark")
 WINDOWS = {"desk": (1280, 800), "phone": (390, 844), "wide": (2560, 1300)}
 

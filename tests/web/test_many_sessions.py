@@ -83,6 +83,7 @@ def await_all(visitor: Visitor) -> None:
     )
 
 
+@pytest.mark.night
 @pytest.mark.timeout(180)
 def test_five_thousand_sessions_can_be_used(
     visitor: Visitor, server: HttpServer, simulated: Popen[str], capsys: pytest.CaptureFixture[str]
@@ -138,6 +139,7 @@ def test_five_thousand_sessions_can_be_used(
     visitor.picture("many-rows")
 
 
+@pytest.mark.night
 def test_the_focus_goes_through_all_of_them(visitor: Visitor) -> None:
     visitor.open()
     await_all(visitor)

@@ -41,6 +41,7 @@ def visitor(browser: Any, server: HttpServer) -> Iterator[Visitor]:
     assert found.complaints == []
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("machine", ["far", "web1"])
 def test_a_session_there_is_used_as_one_here(visitor: Visitor, server: HttpServer, machine: str) -> None:
     page, name = visitor.page, f"{machine}/deploy"
@@ -88,6 +89,7 @@ def test_a_machine_that_does_not_answer_holds_up_none(visitor: Visitor, server: 
     visitor.page.get_by_role("heading", name="silent does not answer").wait_for()
 
 
+@pytest.mark.night
 def test_sessions_that_are_out_of_reach_are_told_so_and_told_anew(
     visitor: Visitor, server: HttpServer, web1: SshServer
 ) -> None:

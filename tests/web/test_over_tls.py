@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from served import HttpServer
 from web.visiting import open_window, run_tmuxctl
 
@@ -32,6 +33,7 @@ def make_certificate(folder: Path) -> tuple[str, str]:
     return cert, key
 
 
+@pytest.mark.night
 def test_a_browser_signs_in_looks_types_and_gives_a_password_over_tls(
     browser: Any, start_server: Callable[..., HttpServer], place: Path, needs: Callable[..., None]
 ) -> None:

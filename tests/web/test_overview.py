@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from served import HttpServer
 from web.visiting import ASKS, Visitor
 
 SHOWN_NAMES = "() => [...document.querySelectorAll('.tile-link')].map(one => one.textContent)"
 
 
+@pytest.mark.night
 def test_twenty_sessions_stand_in_tiles_of_one_height(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     for number in range(19):
         page_server.new(f"s{number}", "cat", wait=False)
@@ -23,6 +25,7 @@ def test_twenty_sessions_stand_in_tiles_of_one_height(visit: Callable[..., Visit
     assert one.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.night
 def test_who_needs_a_person_stands_first(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("a", "bash")
     page_server.new("z", *ASKS)
@@ -33,6 +36,7 @@ def test_who_needs_a_person_stands_first(visit: Callable[..., Visitor], page_ser
     assert one.tile("z").locator(".status").inner_text() == "asking confirm"
 
 
+@pytest.mark.night
 def test_a_question_is_answered_by_its_button(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("deploy", *ASKS)
     one = visit()
@@ -43,6 +47,7 @@ def test_a_question_is_answered_by_its_button(visit: Callable[..., Visitor], pag
     one.tile("deploy").get_by_text("you said y").wait_for()
 
 
+@pytest.mark.night
 def test_a_short_answer_beside_a_long_one_is_read_whole(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     long = "yes, and always allow access to everything that lies below this folder of mine"
     page_server.new("pick", "bash", "-c", f'select one in yes "{long}" no; do break; done; exec cat')
@@ -65,6 +70,7 @@ def test_the_title_says_no_number_when_none_asks(visit: Callable[..., Visitor], 
     assert one.page.locator("#favicon").get_attribute("href") == "/favicon.svg"
 
 
+@pytest.mark.night
 def test_tiles_stand_still_under_a_pointer(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     for name in ("a", "b", "c"):
         page_server.new(name, "bash")
@@ -80,6 +86,7 @@ def test_tiles_stand_still_under_a_pointer(visit: Callable[..., Visitor], page_s
     one.page.wait_for_function(f"() => ({SHOWN_NAMES})().join() === 'c,a,b'")
 
 
+@pytest.mark.night
 def test_sessions_are_found_by_words_and_tags(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("web", "cat", tag=["shop"])
     page_server.new("db", "cat", tag=["shop", "slow"])
@@ -99,6 +106,7 @@ def test_sessions_are_found_by_words_and_tags(visit: Callable[..., Visitor], pag
     one.page.wait_for_function("() => document.querySelectorAll('.tile').length === 3")
 
 
+@pytest.mark.night
 def test_the_shape_of_the_list_is_remembered(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("work", "cat")
     one = visit()
@@ -109,6 +117,7 @@ def test_the_shape_of_the_list_is_remembered(visit: Callable[..., Visitor], page
     one.page.locator("li.row").wait_for()
 
 
+@pytest.mark.night
 def test_colours_are_chosen_and_remembered(visit: Callable[..., Visitor]) -> None:
     one = visit(color_scheme="light")
     one.open()
@@ -129,6 +138,7 @@ navigator.serviceWorker.getRegistration = async () => undefined;
 """
 
 
+@pytest.mark.night
 def test_a_notification_comes_once_for_each_question(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("before", *ASKS)
     page_server.new("shell", "bash")
@@ -145,6 +155,7 @@ def test_a_notification_comes_once_for_each_question(visit: Callable[..., Visito
     assert one.page.evaluate("() => window.told") == []
 
 
+@pytest.mark.night
 def test_what_is_looked_at_needs_no_notification(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("shell", "bash")
     one = visit()

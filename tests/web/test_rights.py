@@ -8,6 +8,8 @@ import pytest
 from served import HttpServer
 from web.visiting import ASKS, Visitor, run_tmuxctl
 
+pytestmark = pytest.mark.night
+
 ACTS = ("yes", "no", "Kill", "Interrupt", "Start", "Fit", "Start a session", "Enter", "Escape", "Rename", "Mark", "Add")
 
 

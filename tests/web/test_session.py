@@ -6,10 +6,12 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from served import HttpServer
 from web.visiting import ASKS, TERMINAL_TEXT, Visitor
 
 
+@pytest.mark.night
 def test_what_is_typed_reaches_bash_and_its_answer_is_shown(
     visit: Callable[..., Visitor], page_server: HttpServer
 ) -> None:
@@ -21,6 +23,7 @@ def test_what_is_typed_reaches_bash_and_its_answer_is_shown(
     one.await_text("\n42")
 
 
+@pytest.mark.night
 def test_a_question_is_answered_above_the_terminal(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("deploy", *ASKS)
     one = visit()
@@ -29,6 +32,7 @@ def test_a_question_is_answered_above_the_terminal(visit: Callable[..., Visitor]
     one.await_text("you said n")
 
 
+@pytest.mark.night
 def test_a_text_is_the_answer_where_no_option_is(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("shell", "bash")
     one = visit()
@@ -41,6 +45,7 @@ def test_a_text_is_the_answer_where_no_option_is(visit: Callable[..., Visitor], 
     one.await_text("it is main")
 
 
+@pytest.mark.night
 def test_several_lines_are_pasted_after_a_look_at_them(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("lines", "cat")
     one = visit()
@@ -91,6 +96,7 @@ def test_a_long_output_is_searched_and_scrolled(visit: Callable[..., Visitor], p
     one.page.get_by_text("not found").wait_for()
 
 
+@pytest.mark.night
 def test_a_journal_that_is_long_is_drawn_from_near_its_end(
     visit: Callable[..., Visitor], page_server: HttpServer, until: Callable[..., object]
 ) -> None:
@@ -112,6 +118,7 @@ def test_a_journal_that_is_long_is_drawn_from_near_its_end(
     one.page.get_by_text(f"{(printed - (512 << 10)) / 1e6:.1f} MB left out").wait_for()
 
 
+@pytest.mark.night
 def test_how_much_the_journal_does_not_keep_any_more_is_told(
     visit: Callable[..., Visitor],
     page_server: HttpServer,
@@ -138,6 +145,7 @@ def test_how_much_the_journal_does_not_keep_any_more_is_told(
     assert one.page.get_by_text("left out").count() == 0
 
 
+@pytest.mark.night
 def test_why_is_told_to_a_reader(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("deploy", *ASKS)
     one = visit()
@@ -150,6 +158,7 @@ def test_why_is_told_to_a_reader(visit: Callable[..., Visitor], page_server: Htt
     dialog.wait_for(state="detached")
 
 
+@pytest.mark.night
 def test_any_moment_is_shown_again(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("shell", "bash")
     for word in ("first", "second", "third"):
@@ -170,6 +179,7 @@ def test_any_moment_is_shown_again(visit: Callable[..., Visitor], page_server: H
     one.page.locator(".past-screen").wait_for(state="detached")
 
 
+@pytest.mark.night
 def test_a_session_ends_after_five_seconds_unless_it_is_taken_back(
     visit: Callable[..., Visitor], page_server: HttpServer
 ) -> None:
@@ -189,6 +199,7 @@ def test_a_session_ends_after_five_seconds_unless_it_is_taken_back(
     assert ended.value.status == 200
 
 
+@pytest.mark.night
 def test_a_program_is_interrupted(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("shell", "bash")
     one = visit()
@@ -198,6 +209,7 @@ def test_a_program_is_interrupted(visit: Callable[..., Visitor], page_server: Ht
     one.await_text("^C")
 
 
+@pytest.mark.night
 def test_names_tags_and_notes_are_changed(
     visit: Callable[..., Visitor], page_server: HttpServer, until: Callable[..., object]
 ) -> None:
@@ -217,6 +229,7 @@ def test_names_tags_and_notes_are_changed(
     assert page_server.get("/v1/sessions/other").json["tags"] == ["urgent"]
 
 
+@pytest.mark.night
 def test_a_recording_is_downloaded(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("work", "sh", "-c", "echo recorded; exec cat")
     one = visit()
@@ -228,6 +241,7 @@ def test_a_recording_is_downloaded(visit: Callable[..., Visitor], page_server: H
     assert "recorded" in re.sub(r'"\]\n\[[\d.]+, "o", "', "", found.value.path().read_text())
 
 
+@pytest.mark.night
 def test_a_phone_has_the_keys_that_its_keyboard_lacks(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("shell", "bash")
     one = visit(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
@@ -242,6 +256,7 @@ def test_a_phone_has_the_keys_that_its_keyboard_lacks(visit: Callable[..., Visit
     assert one.page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.night
 def test_a_program_that_ended_is_said_to_have_ended(visit: Callable[..., Visitor], page_server: HttpServer) -> None:
     page_server.new("short", "sh", "-c", "echo the last words; exit 3")
     one = visit()

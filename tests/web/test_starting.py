@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from served import HttpServer
 from web.visiting import Visitor
 
 
+@pytest.mark.night
 def test_a_sandboxed_session_is_started_after_its_dry_run(
     visit: Callable[..., Visitor], page_server: HttpServer, needs: Callable[..., None], place: Path
 ) -> None:
@@ -38,6 +40,7 @@ command: [bash, --norc]
 """
 
 
+@pytest.mark.night
 def test_a_profile_and_candidates_are_started(
     visit: Callable[..., Visitor], page_server: HttpServer, place: Path
 ) -> None:
@@ -83,6 +86,7 @@ def test_what_cannot_be_started_says_why(visit: Callable[..., Visitor]) -> None:
     problem.get_by_text("no-such-program-at-all").wait_for()
 
 
+@pytest.mark.night
 def test_a_command_that_cannot_be_read_is_not_sent(visit: Callable[..., Visitor]) -> None:
     one = visit()
     one.open()

@@ -13,6 +13,8 @@ from served import HttpServer
 from web.test_looks import THEMES, WINDOWS, describe_window
 from web.visiting import Visitor, run_tmuxctl
 
+pytestmark = pytest.mark.night
+
 MARKUP = "<img src=x onerror=window.caught=1><script>window.caught=1</script>"
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 AXE = Path(os.environ.get("TMUXCTL_AXE", ROOT / ".venv/axe-node/node_modules/axe-core/axe.min.js"))
-"""axe-core, as `make test-web` brings it."""
+"""axe-core, as `make nightly SUITES=web` brings it."""
 
 SCREENSHOTS = Path(os.environ.get("TMUXCTL_SCREENSHOTS", ROOT / "build/screenshots"))
 

@@ -12,7 +12,7 @@ OLDEST = (3, 2)
 """The first version that has all that is used here."""
 
 TRIED = ("3.2a", "3.3a", "3.4", "3.5a", "3.6b", "3.7c")
-"""The versions that the tests were run with (`make test-tmux`), oldest first."""
+"""The versions that the tests were run with (`make nightly SUITES=tmux`), oldest first."""
 
 EXACT_PASTE = (3, 7)
 """Since this version `paste-buffer` passes the text through vis(3), and `-S` turns that off; earlier ones refuse `-S`."""

@@ -1,1 +1,1 @@
-"""How tmuxctl behaves with hundreds of hosts and a thousand sessions: `make scale`."""
+"""How tmuxctl behaves with hundreds of hosts and a thousand sessions: `make weekly SUITES=scale`."""

@@ -1,4 +1,4 @@
-"""`make scale`: the table of what holds with hundreds of hosts and a thousand sessions. SCALE=small: fewer of each, in a minute.
+"""`make weekly SUITES=scale`: what holds with hundreds of hosts and a thousand sessions. ARGS=small: fewer of each, in a minute.
 
 `python -m tools.scale [small] [--write] [load] [everywhere] [sessions]` measures these subjects (default: all). `--write` puts the
 rows into docs/measured.md. Exit status 1 if something does not hold.

@@ -66,6 +66,7 @@ def test_ten_megabytes_are_refused_and_the_server_goes_on(talk: Talk) -> None:
     talk(conversation)
 
 
+@pytest.mark.night
 def test_two_clients_drive_one_session(talk: Talk) -> None:
     async def begin(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -79,6 +80,7 @@ def test_two_clients_drive_one_session(talk: Talk) -> None:
     talk(begin)
 
 
+@pytest.mark.night
 def test_a_cancelled_wait_leaves_the_program_alone(talk: Talk) -> None:
     async def conversation(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -92,6 +94,7 @@ def test_a_cancelled_wait_leaves_the_program_alone(talk: Talk) -> None:
     talk(conversation)
 
 
+@pytest.mark.night
 def test_a_client_that_floods_is_refused_and_then_served(talk: Talk) -> None:
     async def conversation(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -113,6 +116,7 @@ def test_a_client_that_floods_is_refused_and_then_served(talk: Talk) -> None:
     talk(conversation)
 
 
+@pytest.mark.night
 def test_a_client_that_dies_in_a_wait_leaves_the_session_and_no_server(talk: Talk, place: Path) -> None:
     async def begin(call: Any) -> None:
         await call("pty_create", name="one", **SH)

@@ -29,6 +29,7 @@ def text_of(result: dict[str, Any]) -> str:
 # Sessions of others
 
 
+@pytest.mark.night
 def test_a_session_of_another_client_is_not_replaced(talk: Talk) -> None:
     async def theirs(call: Any) -> None:
         await call("pty_create", name="theirs", **CAT)
@@ -46,6 +47,7 @@ def test_a_session_of_another_client_is_not_replaced(talk: Talk) -> None:
     talk(conversation)
 
 
+@pytest.mark.night
 def test_a_session_of_another_client_that_has_ended_is_not_replaced_either(talk: Talk) -> None:
     async def theirs(call: Any) -> None:
         await call("pty_create", name="theirs", command=["sh", "-c", "echo kept"])
@@ -89,6 +91,7 @@ def within(request: pytest.FixtureRequest, control: Control, place: Path, lines:
             subprocess.run(["tmux", "-L", f"other{os.getpid()}", "kill-server"], check=False)
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_client_does_not_drive_the_terminal_that_it_runs_in(within: Any, control: Control) -> None:
     client, name = within
@@ -112,6 +115,7 @@ def test_a_client_does_not_drive_the_terminal_that_it_runs_in(within: Any, contr
 # Too much at once
 
 
+@pytest.mark.night
 def test_more_keys_than_tmux_presses_at_once_are_refused(client: Any) -> None:
     client.call("pty_create", name="c", **CAT)
     assert "1001 are more than 1000" in text_of(client.call("pty_sendkey", session_id="c", keys=["a"] * 1001))
@@ -120,6 +124,7 @@ def test_more_keys_than_tmux_presses_at_once_are_refused(client: Any) -> None:
     assert waited["structuredContent"]["matched"] is True
 
 
+@pytest.mark.night
 def test_sessions_that_are_started_at_once_are_counted(
     place: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -135,6 +140,7 @@ def test_sessions_that_are_started_at_once_are_counted(
 # Messages that are none
 
 
+@pytest.mark.night
 def test_half_a_surrogate_pair_is_replaced_and_answered(client: Any) -> None:
     client.call("pty_create", name="c", **CAT)
     arguments = '{"session_id": "c", "input": "half \\ud83d.\\\\r", "wait_for": "half .[.]"}'
@@ -144,6 +150,7 @@ def test_half_a_surrogate_pair_is_replaced_and_answered(client: Any) -> None:
     assert (answer["id"], answer["result"]["structuredContent"]["match_text"]) == (77, "half \ufffd.")
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     ("line", "number", "code"),
     [
@@ -165,6 +172,7 @@ def test_what_is_no_message_is_answered_with_an_error(client: Any, line: str, nu
 # The end of the server
 
 
+@pytest.mark.night
 @pytest.mark.on("tmux")
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 @pytest.mark.parametrize("waits", [False, True], ids=("at rest", "in a wait"))
@@ -192,6 +200,7 @@ def test_a_program_that_a_signal_ended_says_which(client: Any) -> None:
     assert (waited["exited"], waited["signal"], waited.get("exit_status")) == (True, "SEGV", None)
 
 
+@pytest.mark.night
 def test_of_several_sessions_those_that_ended_are_told_when_the_time_is_over(client: Any) -> None:
     client.call("pty_create", name="living", **CAT)
     client.call("pty_create", name="ended", command=["sh", "-c", "exit 3"])

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 
 Talk = Callable[..., Any]
 
 SH = {"command": ["sh"], "env": {"PS1": "$ "}}
 
 
+@pytest.mark.night
 def test_a_wait_for_a_text_is_not_ended_by_silence_nor_by_the_echo(talk: Talk) -> None:
     async def conversation(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -31,6 +33,7 @@ def test_a_wait_for_a_text_is_not_ended_by_silence_nor_by_the_echo(talk: Talk) -
     talk(conversation)
 
 
+@pytest.mark.night
 def test_a_wait_goes_on_from_a_generation(talk: Talk) -> None:
     async def conversation(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -56,6 +59,7 @@ def test_of_several_sessions_the_first_that_holds_is_named(talk: Talk) -> None:
     talk(conversation)
 
 
+@pytest.mark.night
 def test_a_question_comes_with_its_options_and_is_decided(talk: Talk, place: Path) -> None:
     async def conversation(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -82,6 +86,7 @@ def test_exec_gives_the_exact_output_and_status_and_ask_the_answer(talk: Talk) -
     talk(conversation)
 
 
+@pytest.mark.night
 def test_the_exit_status_is_told_and_the_session_survives_the_server(talk: Talk) -> None:
     async def begin(call: Any) -> Any:
         return await call("pty_create", name="one", **SH)
@@ -95,6 +100,7 @@ def test_the_exit_status_is_told_and_the_session_survives_the_server(talk: Talk)
     talk(go_on)
 
 
+@pytest.mark.night
 def test_errors_have_the_words_that_clients_of_ptyai_know(talk: Talk) -> None:
     async def conversation(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -111,6 +117,7 @@ def test_errors_have_the_words_that_clients_of_ptyai_know(talk: Talk) -> None:
     talk(conversation, PTYAI_MAX_SESSIONS="1")
 
 
+@pytest.mark.night
 def test_a_client_ends_only_what_it_started_unless_it_may(talk: Talk) -> None:
     async def begin(call: Any) -> None:
         await call("pty_create", name="one", **SH)
@@ -132,6 +139,7 @@ def test_a_client_ends_only_what_it_started_unless_it_may(talk: Talk) -> None:
     talk(trusted, TMUXCTL_MCP_OWNER="second", TMUXCTL_MCP_TOOLS="all")
 
 
+@pytest.mark.night
 def test_a_client_neither_ends_nor_types_into_the_session_it_runs_in(talk: Talk) -> None:
     made: dict[str, Any] = {}
 
@@ -167,6 +175,7 @@ def test_the_defaults_of_ptyai_hold_where_they_are_set(talk: Talk) -> None:
     talk(conversation, PTYAI_DEFAULT_SHELL="/bin/cat", PTYAI_DEFAULT_COLS="90", PTYAI_DEFAULT_ROWS="20")
 
 
+@pytest.mark.night
 def test_only_what_this_client_left_idle_is_ended_where_it_says_so(talk: Callable[..., Any], place: Path) -> None:
     async def others(call: Any) -> None:
         await call("pty_create", name="theirs", command=["cat"])

@@ -33,6 +33,7 @@ def make_token(name: str, *words: str) -> str:
     return made.stdout.strip()
 
 
+@pytest.mark.night
 def test_nothing_is_told_over_tcp_without_a_token(server):
     for path in ("/v1/sessions", "/metrics", "/mcp", "/v1/events", "/nothing", "/v1/sessions/one/screen"):
         for given in (
@@ -48,6 +49,7 @@ def test_nothing_is_told_over_tcp_without_a_token(server):
             assert "www-authenticate" in reply.headers
 
 
+@pytest.mark.night
 def test_a_websocket_needs_a_token_too(server):
     server.new("one", "cat")
     url = f"ws://127.0.0.1:{server.port}/v1/sessions/one/terminal"
@@ -58,6 +60,7 @@ def test_a_websocket_needs_a_token_too(server):
         assert json.loads(terminal.recv(PATIENCE))["type"] == "hello"
 
 
+@pytest.mark.night
 def test_a_token_in_the_address_is_none(server):
     for query in ("token", "access_token", "authorization"):
         assert server.get(f"/v1/sessions?{query}={server.token}", tcp=True).status == 401
@@ -74,6 +77,7 @@ def test_the_first_token_is_kept_in_a_file_of_the_users_own(server, place):
     assert "chmod 600" in shown.stderr
 
 
+@pytest.mark.night
 def test_other_tokens_are_printed_once_and_kept_as_hashes(server, place):
     token = make_token("laptop")
     assert server.get("/v1/sessions", tcp=True, token=token).status == 200
@@ -84,6 +88,7 @@ def test_other_tokens_are_printed_once_and_kept_as_hashes(server, place):
     assert tmuxctl("token", "new", "laptop").returncode == 4
 
 
+@pytest.mark.night
 def test_a_revoked_token_holds_no_more_and_what_it_follows_ends(server, until):
     token = make_token("laptop")
     server.new("one", "cat")
@@ -100,6 +105,7 @@ def test_a_revoked_token_holds_no_more_and_what_it_follows_ends(server, until):
     assert tmuxctl("token", "revoke", "laptop").returncode == 3
 
 
+@pytest.mark.night
 def test_who_only_reads_a_terminal_is_let_go_when_its_token_is_revoked(server):
     token = make_token("laptop")
     server.new("one", "cat")
@@ -111,6 +117,7 @@ def test_who_only_reads_a_terminal_is_let_go_when_its_token_is_revoked(server):
             terminal.recv(PATIENCE)
 
 
+@pytest.mark.night
 def test_a_session_that_gets_a_name_a_token_is_not_for_is_followed_no_more(server):
     token = make_token("ci", "--right", "read", "--right", "write", "--only", "build-*")
     server.new("build-1", "cat")
@@ -129,6 +136,7 @@ def test_a_session_that_gets_a_name_a_token_is_not_for_is_followed_no_more(serve
     connection.close()
 
 
+@pytest.mark.night
 def test_a_body_of_millions_of_values_is_not_read(server):
     server.new("one", "cat")
     text = {"Content-Type": "application/json"}
@@ -145,12 +153,14 @@ def test_another_host_is_refused(server):
         assert reply.status in (400, 403), (host, reply.text)
 
 
+@pytest.mark.night
 def test_hosts_and_origins_can_be_allowed(start_server):
     server = start_server("--allow-host", "build.example", "--allow-origin", "https://page.example")
     for headers in ({"Host": "build.example:8765"}, {"Origin": "https://page.example"}, {"Host": "localhost"}):
         assert server.get("/v1/sessions", tcp=True, token=server.token, headers=headers).status == 200
 
 
+@pytest.mark.night
 def test_the_page_of_another_site_is_refused(server):
     server.new("one", "cat")
     url = f"ws://127.0.0.1:{server.port}/v1/sessions/one/terminal"
@@ -226,6 +236,7 @@ def test_large_bodies_do_not_fill_the_memory_together(server):
     last.close()
 
 
+@pytest.mark.night
 def test_one_token_does_not_keep_the_others_out(server):
     busy, other = make_token("busy"), make_token("other")
     headers = {"Authorization": f"Bearer {busy}"}
@@ -244,12 +255,14 @@ def test_one_token_does_not_keep_the_others_out(server):
         one.close()
 
 
+@pytest.mark.night
 def test_a_head_that_does_not_end_is_cut_off(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=TIMING.http.head_seconds + PATIENCE) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: ")
         assert slow.recv(4096) == b""
 
 
+@pytest.mark.night
 def test_a_head_without_end_is_refused(server):
     with socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE) as long:
         long.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX-A: " + b"a" * (1 << 20))
@@ -277,6 +290,7 @@ CHANGES = [
 ]
 
 
+@pytest.mark.night
 def test_a_token_to_read_changes_nothing(server):
     server.new("one", "cat")
     token = make_token("reader", "--right", "read")
@@ -288,6 +302,7 @@ def test_a_token_to_read_changes_nothing(server):
     assert server.screen("one") == ""
 
 
+@pytest.mark.night
 def test_a_token_to_read_types_nothing_through_a_terminal(server):
     server.new("one", "cat")
     token = make_token("reader", "--right", "read")
@@ -314,6 +329,7 @@ def limited(server) -> tuple[HttpServer, str, dict[str, Any]]:
     return server, make_token("builder", "--only", "build-*", "--only", "b?"), other
 
 
+@pytest.mark.night
 def test_a_token_for_some_sessions_sees_and_changes_those(limited):
     server, token, _ = limited
     call = {"tcp": True, "token": token}
@@ -343,6 +359,7 @@ OF_OTHERS: list[tuple[str, str, Any]] = [
 ]
 
 
+@pytest.mark.night
 def test_a_token_for_some_sessions_knows_nothing_of_others(limited):
     server, token, other = limited
     for method, path, body in OF_OTHERS:
@@ -375,6 +392,7 @@ BEYOND = [
 ]
 
 
+@pytest.mark.night
 def test_a_token_for_some_sessions_does_not_reach_beyond_them(limited):
     server, token, _ = limited
     for method, path, body in BEYOND:
@@ -383,6 +401,7 @@ def test_a_token_for_some_sessions_does_not_reach_beyond_them(limited):
     assert {one["name"] for one in server.get("/v1/sessions").json["sessions"]} == {*MEANT, "secret"}
 
 
+@pytest.mark.night
 def test_events_of_other_sessions_are_not_told(limited):
     server, token, _ = limited
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
@@ -427,6 +446,7 @@ def transform(spec, *, level: int = 1, the_file: Annotated[str, "a file", "local
 """
 
 
+@pytest.mark.night
 def test_files_of_the_servers_machine_are_named_on_it_only(server, place):
     (place / ".config/tmuxctl/plugins").mkdir(parents=True)
     (place / ".config/tmuxctl/plugins/theirs.py").write_text(THEIRS)
@@ -438,6 +458,7 @@ def test_files_of_the_servers_machine_are_named_on_it_only(server, place):
         assert server.get(f"/v1/sessions/one/explain?{query}", tcp=True, token=server.token).status == 403
 
 
+@pytest.mark.night
 def test_plugins_that_name_no_file_are_applied_for_callers_over_tcp_too(server, place):
     (place / "vars").write_text("A=b\n")
     remote = {"tcp": True, "token": server.token}
@@ -450,6 +471,7 @@ def test_plugins_that_name_no_file_are_applied_for_callers_over_tcp_too(server, 
     assert server.post("/v1/sessions", {"command": ["cat"], "with_": [f"env={place}/vars"]}).status == 201
 
 
+@pytest.mark.night
 def test_a_password_is_taken_on_a_unix_socket_only(server, until):
     server.new("one", "sh", "-c", "stty -echo; printf 'Password: '; read a; stty echo; echo \"got ${#a}\"; exec cat")
     server.post("/v1/sessions/one/wait", {"asking": True})
@@ -473,6 +495,7 @@ EXPOSED = [
 ]
 
 
+@pytest.mark.night
 def test_what_would_let_strangers_in_is_refused(place):
     for words, status in EXPOSED:
         refused = tmuxctl("serve", *words)
@@ -480,6 +503,7 @@ def test_what_would_let_strangers_in_is_refused(place):
         assert "Traceback" not in refused.stderr
 
 
+@pytest.mark.night
 def test_a_planted_link_or_file_in_the_place_of_the_socket_is_refused(start_server, place):
     server = start_server()
     assert server.stop() == 0

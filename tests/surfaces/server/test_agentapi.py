@@ -55,6 +55,7 @@ def at(request: pytest.FixtureRequest, serve: Callable[..., ApiServer]) -> tuple
     return server, ApiClient(server.port, "/v1/sessions/fix/agentapi")
 
 
+@pytest.mark.night
 def test_its_basic_flow(at, place):
     server, client = at
     start_scripted(server, place, *ECHO)
@@ -64,6 +65,7 @@ def test_its_basic_flow(at, place):
     assert client.contents == [GREETING, MESSAGE, f"Echo: {MESSAGE}"]
 
 
+@pytest.mark.night
 def test_its_thinking_flow(at, place):
     server, client = at
     start_scripted(server, place, *THINKING)
@@ -77,6 +79,7 @@ def test_its_thinking_flow(at, place):
     assert [line.strip() for line in third.split("\n")] == [PONDERING, "42"]
 
 
+@pytest.mark.night
 def test_messages_are_numbered_and_have_a_role_and_a_time_and_no_blanks_around_them(server, place):
     start_scripted(server, place, *ECHO)
     client = server.below("fix")
@@ -91,6 +94,7 @@ def test_messages_are_numbered_and_have_a_role_and_a_time_and_no_blanks_around_t
     assert client.get("/status").json == {"status": "stable", "agent_type": "custom", "transport": "pty"}
 
 
+@pytest.mark.night
 def test_a_program_that_reads_nothing_any_more_is_stable_at_its_prompt_and_takes_no_message(server, place):
     start_scripted(server, place, *ECHO)
     client = server.below("fix")
@@ -102,6 +106,7 @@ def test_a_program_that_reads_nothing_any_more_is_stable_at_its_prompt_and_takes
     assert client.contents == [GREETING, MESSAGE, f"Echo: {MESSAGE}"]
 
 
+@pytest.mark.night
 def test_a_turn_is_not_lost_when_the_server_ends_in_it(serve, place):
     server = serve()
     start_scripted(
@@ -116,6 +121,7 @@ def test_a_turn_is_not_lost_when_the_server_ends_in_it(serve, place):
     await_true(lambda: client.contents[2].endswith("Last."))
 
 
+@pytest.mark.night
 def test_messages_are_there_after_the_server_was_started_again(serve, place):
     server = serve()
     start_scripted(server, place, *ECHO)
@@ -126,6 +132,7 @@ def test_messages_are_there_after_the_server_was_started_again(serve, place):
     assert serve().below("fix").contents == [GREETING, MESSAGE, f"Echo: {MESSAGE}"]
 
 
+@pytest.mark.night
 def test_turns_of_other_callers_are_messages_too(server, place):
     start_scripted(server, place, *ECHO, {"expect": "more", "answer": "More."})
     client = server.below("fix")
@@ -137,6 +144,7 @@ def test_turns_of_other_callers_are_messages_too(server, place):
     events.close()
 
 
+@pytest.mark.night
 def test_an_agent_with_an_input_box_is_given_a_message_whole(server, place):
     server.new("fix", sys.executable, str(PROGRAMS / "agent.py"), profile=str(PROGRAMS / "agent.yaml"))
     client = server.below("fix")
@@ -154,6 +162,7 @@ def test_an_agent_with_an_input_box_is_given_a_message_whole(server, place):
     assert len(client.messages) == 5
 
 
+@pytest.mark.night
 def test_a_question_is_the_end_of_a_message_and_keys_answer_it(server, place):
     program = "while read -r line; do printf 'Remove it? [y/N] '; read -r answer; echo \"you said $answer\"; done"
     server.new("fix", "bash", "-c", program)
@@ -171,6 +180,7 @@ def test_a_question_is_the_end_of_a_message_and_keys_answer_it(server, place):
 # what it refuses
 
 
+@pytest.mark.night
 def test_a_message_is_refused_while_the_program_works(server, place):
     start_scripted(server, place, {"answer": "Hello"}, {"expect": "one", "think": 600, "answer": "never"})
     client = server.below("fix")
@@ -196,6 +206,7 @@ SHAPES = {
 }
 
 
+@pytest.mark.night
 def test_a_message_that_is_empty_or_of_another_shape_is_refused(server):
     server.new("fix", "cat")
     for content in ("", " ", "\n\t "):
@@ -234,6 +245,7 @@ def test_raw_input_is_typed_as_it_is_and_is_no_message(server, place):
 # events
 
 
+@pytest.mark.night
 def test_events_begin_with_all_that_there_is(server, place):
     start_scripted(server, place, *ECHO)
     client = server.below("fix")
@@ -249,6 +261,7 @@ def test_events_begin_with_all_that_there_is(server, place):
     events.close()
 
 
+@pytest.mark.night
 def test_events_tell_a_message_as_it_grows(server, place):
     start_scripted(server, place, *THINKING)
     client = server.below("fix")
@@ -263,6 +276,7 @@ def test_events_tell_a_message_as_it_grows(server, place):
     events.close()
 
 
+@pytest.mark.night
 def test_events_end_with_the_program(server, place):
     server.new("fix", "sh", "-c", "echo mark; read -r line; exit 3")
     client = server.below("fix")
@@ -290,6 +304,7 @@ def test_the_screen_is_told_whenever_it_changes(server, place):
     events.close()
 
 
+@pytest.mark.night
 def test_the_server_stops_though_somebody_follows(serve, place):
     server = serve()
     server.new("fix", "cat")
@@ -304,6 +319,7 @@ def test_the_server_stops_though_somebody_follows(serve, place):
 # files
 
 
+@pytest.mark.night
 def test_a_file_is_kept_below_the_session_and_goes_with_it(server, place):
     server.new("fix", "sh")
     data = os.urandom(3 << 20) + b"\r\n--limi\r\n"
@@ -334,6 +350,7 @@ NAMES = {
 }
 
 
+@pytest.mark.night
 def test_a_name_leads_nowhere_else(server, place):
     folder = Path(server.new("fix", "cat")["cwd"])
     for name, kept in NAMES.items():
@@ -348,6 +365,7 @@ def test_a_name_leads_nowhere_else(server, place):
             assert not list(folder.glob(kept))
 
 
+@pytest.mark.night
 def test_a_file_and_all_files_of_a_session_have_a_largest_size(server):
     server.new("fix", "cat")
     client = server.below("fix")
@@ -367,6 +385,7 @@ def test_a_file_and_all_files_of_a_session_have_a_largest_size(server):
     assert client.upload("third", b"x").status == 200
 
 
+@pytest.mark.night
 def test_links_that_a_program_has_put_there_are_not_followed(server, place):
     server.new("fix", "cat")
     outside = place / "outside"
@@ -398,6 +417,7 @@ FORMS = {
 }
 
 
+@pytest.mark.night
 def test_a_form_without_a_file_is_refused(server):
     server.new("fix", "cat")
     for body, kind in FORMS.items():
@@ -410,6 +430,7 @@ def test_a_form_without_a_file_is_refused(server):
 # who may
 
 
+@pytest.mark.night
 def test_rights_and_sessions_of_a_token_hold(serve, place):
     server = serve("--agentapi", "fix")
     for name in ("fix", "other"):
@@ -436,6 +457,7 @@ def test_rights_and_sessions_of_a_token_hold(serve, place):
     assert server.operate("GET", "/fix/screen")["text"] == ""
 
 
+@pytest.mark.night
 def test_events_end_when_their_token_is_revoked(serve, place):
     server = serve("--agentapi", "fix")
     server.new("fix", "cat")
@@ -449,6 +471,7 @@ def test_events_end_when_their_token_is_revoked(serve, place):
     screens.rest()
 
 
+@pytest.mark.night
 def test_the_other_routes_stay_as_they_are(serve, place):
     server = serve("--no-token", "--agentapi", "fix")
     client = ApiClient(server.port)

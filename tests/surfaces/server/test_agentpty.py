@@ -81,6 +81,7 @@ def free_port() -> int:
     return 8765
 
 
+@pytest.mark.night
 def test_the_examples_of_agentpty_run_as_they_are_written(serve: Serve, needs: Callable[..., None]) -> None:
     needs("curl")
     server = serve(hooks=True, port=free_port())
@@ -115,6 +116,7 @@ def test_the_examples_of_agentpty_run_as_they_are_written(serve: Serve, needs: C
     assert curl(SHOW)["error"]["code"] == "not_found"
 
 
+@pytest.mark.night
 def test_a_session_takes_one_message_at_a_time(serve: Serve, place: Path, until: Until) -> None:
     server = serve()
     server.call("POST", "/sessions", {"session_id": "demo"})
@@ -127,6 +129,7 @@ def test_a_session_takes_one_message_at_a_time(serve: Serve, place: Path, until:
     assert server.ask("demo", "say yes")["text"] == "yes"
 
 
+@pytest.mark.night
 def test_a_session_that_is_being_started_has_its_first_turn(serve: Serve, place: Path, until: Until) -> None:
     server = serve()
     first = server.begin("demo", "until open; say done")
@@ -136,6 +139,7 @@ def test_a_session_that_is_being_started_has_its_first_turn(serve: Serve, place:
     assert first()["text"] == "done"
 
 
+@pytest.mark.night
 def test_a_turn_that_timed_out_needs_recovery_for_the_next_server_too(serve: Serve, place: Path, until: Until) -> None:
     server = serve()
     late = server.ask("demo", "until open; say late", timeout=2)
@@ -157,6 +161,7 @@ def test_a_turn_that_timed_out_needs_recovery_for_the_next_server_too(serve: Ser
     assert "no" not in (place / "agent.log").read_text()
 
 
+@pytest.mark.night
 def test_a_caller_that_goes_away_leaves_the_turn_to_end(serve: Serve, place: Path, until: Until) -> None:
     server = serve()
     server.call("POST", "/sessions", {"session_id": "demo"})
@@ -172,6 +177,7 @@ def test_a_caller_that_goes_away_leaves_the_turn_to_end(serve: Serve, place: Pat
     assert server.ask("demo", "say yes")["text"] == "yes"
 
 
+@pytest.mark.night
 def test_what_a_turn_comes_to(serve: Serve) -> None:
     server = serve()
     failed = server.ask("demo", "fail 529 overloaded")
@@ -193,6 +199,7 @@ def test_what_a_turn_comes_to(serve: Serve) -> None:
     assert server.ask("demo", "say yes")["text"] == "yes"
 
 
+@pytest.mark.night
 def test_a_command_is_for_a_new_session(serve: Serve) -> None:
     server = serve(AGENTPTY_COMMAND="claude --model opus")
     made = server.call("POST", "/sessions", {"session_id": "demo"})
@@ -258,6 +265,7 @@ def hook_address(server: PtyServer, session: str) -> str:
     return url
 
 
+@pytest.mark.night
 def test_a_program_gets_its_session_and_where_its_hooks_report(serve: Serve, place: Path) -> None:
     server = serve(
         ANTHROPIC_MODEL="m", ANTHROPIC_API_KEY="sk-ant-0123456789abcdef", OTHER="x", AGENTPTY_HOOK_EVENT="stop"
@@ -285,6 +293,7 @@ def test_a_program_gets_its_session_and_where_its_hooks_report(serve: Serve, pla
     assert not [one for one in kept if "sk-ant-0123" in one.read_text(errors="replace")]
 
 
+@pytest.mark.night
 def test_hooks_report_with_the_key_of_their_session_alone(serve: Serve, place: Path) -> None:
     server = serve()
     own, others = hook_address(server, "demo"), hook_address(server, "other")
@@ -325,6 +334,7 @@ def test_hooks_report_with_the_key_of_their_session_alone(serve: Serve, place: P
     assert other_key not in told
 
 
+@pytest.mark.night
 def test_a_forged_end_decides_nothing_without_the_key_and_little_with_it(
     serve: Serve, place: Path, until: Until
 ) -> None:
@@ -339,6 +349,7 @@ def test_a_forged_end_decides_nothing_without_the_key_and_little_with_it(
     assert own
 
 
+@pytest.mark.night
 def test_the_script_reports_each_event_to_the_one_address_it_knows(serve: Serve, place: Path) -> None:
     server = serve()
     environment = {"AGENTPTY_HOOK_URL": hook_address(server, "demo"), "AGENTPTY_SESSION_ID": "demo"}
@@ -353,6 +364,7 @@ def test_the_script_reports_each_event_to_the_one_address_it_knows(serve: Serve,
     ]
 
 
+@pytest.mark.night
 def test_a_token_reaches_the_sessions_that_it_is_for(serve: Serve, place: Path) -> None:
     def tmuxctl(*words: str) -> str:
         return subprocess.check_output([sys.executable, "-m", "tmuxctl", *words], text=True, timeout=60).strip()
@@ -395,6 +407,7 @@ def test_a_token_reaches_the_sessions_that_it_is_for(serve: Serve, place: Path) 
         assert call("reader", method, path, body).error() == (403, "right"), (method, path, body)
 
 
+@pytest.mark.night
 def test_a_folder_is_trusted_where_that_is_set(serve: Serve) -> None:
     server = serve()
     unset = {"session_id": "a", "message": "say no", "command": ["claude", "--untrusted"]}

@@ -203,6 +203,7 @@ def test_the_first_client_gets_everything_and_others_what_comes_from_then_on(dae
     assert read_all(connect(path)) == b"quick\r\n"
 
 
+@pytest.mark.night
 def test_ten_megabytes_come_and_go_byte_for_byte(daemon: JsonLines) -> None:
     size = 10 * MEGABYTE
     _, path = daemon.create(*program("raw_source.py"), f"{size}")
@@ -228,6 +229,7 @@ def test_a_session_that_is_closed_keeps_the_rest_for_its_readers(daemon: JsonLin
     assert read_all(terminal) == made(4 * MEGABYTE)
 
 
+@pytest.mark.night
 def test_what_a_program_does_not_read_stays_with_its_client(start: Start, place: Path, until: Any) -> None:
     server = start()
     daemon, size, go = server.client(), 8 * MEGABYTE, place / "go"
@@ -250,6 +252,7 @@ def test_what_a_program_does_not_read_stays_with_its_client(start: Start, place:
     assert hashlib.sha256(data).hexdigest().encode() in read_until(other, b"END")
 
 
+@pytest.mark.night
 def test_a_reader_that_is_too_slow_gets_no_gap(
     start: Start, place: Path, monkeypatch: pytest.MonkeyPatch, until: Any
 ) -> None:
@@ -266,6 +269,7 @@ def test_a_reader_that_is_too_slow_gets_no_gap(
     assert made(size).startswith(found)
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_sessions_and_their_sockets_outlive_the_server(start: Start, number: int) -> None:
     server = start()
@@ -294,6 +298,7 @@ def read_all_of(server: DaemonProcess, terminal: socket.socket, number: int) -> 
     read_all(terminal)
 
 
+@pytest.mark.night
 def test_sessions_that_are_gone_leave_no_socket(start: Start, until: Any) -> None:
     server = start()
     daemon = server.client()
@@ -309,6 +314,7 @@ def test_sessions_that_are_gone_leave_no_socket(start: Start, until: Any) -> Non
     assert not os.path.exists(left)
 
 
+@pytest.mark.night
 def test_a_session_that_was_made_elsewhere_gets_a_socket_when_it_is_opened(daemon: JsonLines) -> None:
     run("new", "mine", "--", "sh")
     assert daemon.list()["mine"]["socketPath"] is None
@@ -359,6 +365,7 @@ def test_lines_that_are_no_request_are_answered(daemon: JsonLines, start: Start)
     assert daemon.read() is None
 
 
+@pytest.mark.night
 def test_a_hundred_clients_are_served(daemon: JsonLines, place: Path) -> None:
     many = [JsonLines(str(place / "d.sock")) for _ in range(100)]
     for one in many:
@@ -390,6 +397,7 @@ def read_count(connection: socket.socket, count: int) -> bytes:
     return found
 
 
+@pytest.mark.night
 def test_what_is_at_the_path_already_is_left_alone(start: Start, place: Path) -> None:
     start()
     for name in ("file", "link", "dangling"):
@@ -418,6 +426,7 @@ def serve_at(path: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
 
 
+@pytest.mark.night
 def test_a_new_session_gets_the_default_folder_and_shell(start: Start, place: Path) -> None:
     (place / "work").mkdir()
     (place / "else").mkdir()

@@ -32,6 +32,7 @@ def make_token(name: str, *words: str) -> str:
     return made.stdout.strip()
 
 
+@pytest.mark.night
 def test_a_client_starts_drives_and_ends_a_session(server):
     async def conversation(client: mcp.Client) -> None:
         created = await client.call_tool("pty_create", {"name": "one", "command": ["sh"]})
@@ -74,6 +75,7 @@ def test_a_token_without_the_right_to_start_or_end_cannot(server):
     assert [one["name"] for one in server.get("/v1/sessions").json["sessions"]] == ["one"]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("words", [("--only", "build-*"), ("--right", "write")])
 def test_a_token_for_some_sessions_or_without_reading_has_no_tools(server, words):
     token = make_token("limited", *words)

@@ -20,6 +20,7 @@ from served import PATIENCE, HttpServer, UnixConnection
 from websockets.sync.client import unix_connect
 
 
+@pytest.mark.night
 def test_a_session_is_started_typed_into_looked_at_and_ended(server):
     started = server.new("db", "bash", "--norc")
     assert started["name"] == "db"
@@ -34,6 +35,7 @@ def test_a_session_is_started_typed_into_looked_at_and_ended(server):
     assert server.get("/v1/sessions/db").reason == "no_session"
 
 
+@pytest.mark.night
 def test_every_answer_of_an_operation_is_that_of_the_command(server):
     server.new("one", "cat")
     command = [sys.executable, "-m", "tmuxctl", "--json", "screen", "one"]
@@ -41,6 +43,7 @@ def test_every_answer_of_an_operation_is_that_of_the_command(server):
     assert server.get("/v1/sessions/one/screen").json == printed
 
 
+@pytest.mark.night
 def test_bytes_that_are_no_text_are_typed_as_they_are(server, until, place):
     server.new("raw", "sh", "-c", f"stty raw -echo; echo up; head -c 5 >{place}/got; sleep 100")
     server.post("/v1/sessions/raw/wait", {"text": "up"})
@@ -56,6 +59,7 @@ def test_bytes_that_are_no_text_are_typed_as_they_are(server, until, place):
     assert (place / "got").read_bytes() == data
 
 
+@pytest.mark.night
 def test_a_screen_comes_in_each_form(server):
     server.new("one", "sh", "-c", "echo mark; exec cat")
     server.post("/v1/sessions/one/wait", {"text": "mark", "since": "screen"})
@@ -68,6 +72,7 @@ def test_a_screen_comes_in_each_form(server):
             assert server.get("/v1/sessions/one/screen", headers={"Accept": kind}).body == by_name.body
 
 
+@pytest.mark.night
 def test_a_recording_is_an_asciicast(server):
     server.new("one", "sh", "-c", "echo mark; exec cat")
     server.post("/v1/sessions/one/wait", {"text": "mark", "since": "screen"})
@@ -76,6 +81,7 @@ def test_a_recording_is_an_asciicast(server):
     assert "mark" in "".join(json.loads(line)[2] for line in rest)
 
 
+@pytest.mark.night
 def test_a_session_gets_another_name_size_and_tags(server):
     server.new("one", "cat", tag=["old", "both"])
     changed = server.call("PATCH", "/v1/sessions/one", {"name": "two", "size": "90x30", "tags": ["both", "new"]}).json
@@ -109,6 +115,7 @@ IMPOSSIBLE = [
 ]
 
 
+@pytest.mark.night
 def test_what_cannot_be_is_refused_with_an_error_object(server):
     for method, path, body, status, reason in IMPOSSIBLE:
         reply = server.call(method, path, body)
@@ -117,11 +124,13 @@ def test_what_cannot_be_is_refused_with_an_error_object(server):
         assert reply.headers["x-request-id"]
 
 
+@pytest.mark.night
 def test_a_second_turn_and_a_name_that_is_taken_are_conflicts(server):
     server.new("one", "sh", "-c", "echo ready; sleep 100")
     assert server.post("/v1/sessions", {"name": "one", "command": ["cat"]}).status == 409
 
 
+@pytest.mark.night
 def test_a_repeated_write_with_the_same_key_happens_once(server, until):
     server.new("one", "cat")
     for _ in range(2):
@@ -132,6 +141,7 @@ def test_a_repeated_write_with_the_same_key_happens_once(server, until):
     assert server.screen("one").split().count("mark") == 2  # its echo, and what cat says
 
 
+@pytest.mark.night
 def test_a_client_that_goes_away_ends_its_wait(server, until):
     server.new("one", "cat")
     connection = server.connect()
@@ -149,6 +159,7 @@ def _under_way(server: HttpServer) -> int:
     raise AssertionError("not counted")
 
 
+@pytest.mark.night
 def test_events_tell_the_present_state_first_then_changes(server):
     server.new("one", "bash", "--norc")
     with_all = server.events("/v1/events")
@@ -167,6 +178,7 @@ def test_events_tell_the_present_state_first_then_changes(server):
     assert with_all.next(lambda event: event["event"] == "gone")["data"]["session"] == "one"
 
 
+@pytest.mark.night
 def test_events_go_on_after_the_last_one_that_was_seen(server):
     server.new("one", "bash", "--norc")
     stream = server.events("/v1/events")
@@ -185,6 +197,7 @@ def test_events_go_on_after_the_last_one_that_was_seen(server):
     assert numbers == [*range(numbers[0], numbers[0] + len(numbers))]
 
 
+@pytest.mark.night
 def test_a_sessions_events_have_its_output_and_resume_without_a_gap(server):
     server.new("one", "sh", "-c", "read a; seq 1 500; read a; seq 501 1000; exec cat")
     stream = server.events("/v1/sessions/one/events")
@@ -202,6 +215,7 @@ def test_a_sessions_events_have_its_output_and_resume_without_a_gap(server):
     assert [line for line in text.splitlines() if line] == [str(number) for number in range(1, 1001)]
 
 
+@pytest.mark.night
 def test_a_terminal_carries_raw_bytes_both_ways(server):
     server.new("one", "sh")
     with unix_connect(server.path, "ws://localhost/v1/sessions/one/terminal?since=0") as terminal:
@@ -218,6 +232,7 @@ def test_a_terminal_carries_raw_bytes_both_ways(server):
         assert json.loads(message) == {"type": "exited", "exit_status": 3, "signal": None}
 
 
+@pytest.mark.night
 def test_what_a_client_follows_ends_with_it(start_server, until):
     server = start_server()
     server.new("one", "cat")
@@ -241,6 +256,7 @@ def test_a_terminal_goes_on_from_any_offset(server):
             assert _receive(terminal, b"\r\n2000\r\n") == whole[offset:]
 
 
+@pytest.mark.night
 def test_what_the_journal_does_not_keep_any_more_is_counted(start_server, settings, place, until):
     settings.write_text('[journal]\nlimit = "64k"\n')
     server = start_server()
@@ -275,6 +291,7 @@ def _receive(terminal: Any, until: bytes) -> bytes:
     return data
 
 
+@pytest.mark.night
 def test_no_session_ends_with_the_server_and_the_next_one_goes_on(start_server, until):
     first = start_server()
     first.new("one", "bash", "--norc")
@@ -307,6 +324,7 @@ def settings(place: Path) -> Path:
     return path
 
 
+@pytest.mark.night
 def test_what_no_option_says_the_settings_say(start_server, settings):
     settings.write_text('[serve]\nlisten = "127.0.0.1:0"\n')
     server = start_server(listen=False)
@@ -352,6 +370,7 @@ def test_a_request_without_tls_gets_no_answer_where_tls_is_spoken(start_server, 
     assert b"HTTP/" not in answer
 
 
+@pytest.mark.night
 def test_the_unix_socket_speaks_no_tls_whatever_the_address_does(start_server, certificate):
     server = start_server("--tls-cert", str(certificate[0]), "--tls-key", str(certificate[1]))
     server.new("one", "sh")
@@ -469,6 +488,7 @@ def test_a_second_server_says_that_one_listens_already(server, place):
     assert "listens" in second.stderr
 
 
+@pytest.mark.night
 def test_sockets_of_a_service_manager_are_used(place, until):
     path = str(place / "passed.sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as opened:
@@ -497,6 +517,7 @@ def test_sockets_of_a_service_manager_are_used(place, until):
     assert os.path.exists(path)
 
 
+@pytest.mark.night
 def test_metrics_count_sessions_turns_and_errors(server, until):
     server.new("one", "bash", "--norc")
     server.post("/v1/sessions/one/ask", {"text": "true"})
@@ -514,6 +535,7 @@ def test_metrics_count_sessions_turns_and_errors(server, until):
     until(counted)
 
 
+@pytest.mark.night
 def test_the_documentation_loads_nothing_from_elsewhere(server):
     page = server.get("/docs")
     assert "default-src 'none'" in page.headers["content-security-policy"]
@@ -522,6 +544,7 @@ def test_the_documentation_loads_nothing_from_elsewhere(server):
     assert set(server.get("/openapi.json").json["paths"]) > {"/v1/sessions", "/v1/events", "/v1/sessions/{id}/screen"}
 
 
+@pytest.mark.night
 def test_every_change_is_in_the_audit_log_without_its_text(server, place):
     server.new("one", "cat")
     server.post("/v1/sessions/one/send", {"text": "hush-hush"})

@@ -47,6 +47,7 @@ def await_event(events: EventStream, name: str) -> dict[str, Any]:
     return dict(events.next(lambda event: event.get("data", {}).get("event") == name)["data"])
 
 
+@pytest.mark.night
 def test_a_run_is_planned_begun_followed_and_told(server, agents):
     file = dialogue(agents, [{"re": "bob", "say": f"DONE {MARKUP}"}, {"re": ".", "say": "first"}])
     plan = server.post("/v1/connect/plan", {"file": str(file), "input": "begin"}).json
@@ -72,6 +73,7 @@ def test_a_run_is_planned_begun_followed_and_told(server, agents):
     assert {"ann", "bob"} <= set(ElementTree.fromstring(graph.text).itertext())
 
 
+@pytest.mark.night
 def test_a_run_needs_the_digest_of_the_plan_that_was_shown(server, agents):
     file = dialogue(agents, [{"re": ".", "say": "DONE"}])
     digest = server.post("/v1/connect/plan", {"file": str(file)}).json["digest"]
@@ -86,6 +88,7 @@ def test_a_run_needs_the_digest_of_the_plan_that_was_shown(server, agents):
     assert server.post("/v1/connect", {"file": str(file)}).reason == "not_confirmed"
 
 
+@pytest.mark.night
 def test_a_run_goes_on_while_no_server_runs(start_server, agents, until):
     first = start_server()
     file = dialogue(agents, [{"re": "bob", "say": "DONE"}, {"re": ".", "ask": "Go on?", "say": "on"}])
@@ -102,6 +105,7 @@ def test_a_run_goes_on_while_no_server_runs(start_server, agents, until):
     until(lambda: second.get("/v1/connect/team").json["state"] == "ended")
 
 
+@pytest.mark.night
 def test_a_run_is_given_up_with_its_sessions_or_goes_on(server, agents, until):
     file = dialogue(
         agents, [{"re": "bob", "say": "DONE"}, {"re": ".", "think": 60, "times": 1}, {"re": ".", "say": "x"}]
@@ -123,6 +127,7 @@ def test_a_run_is_given_up_with_its_sessions_or_goes_on(server, agents, until):
     assert (again.status, again.json["state"]) == (202, "ended")
 
 
+@pytest.mark.night
 def test_whoever_comes_back_is_told_what_came_since(server, agents):
     file = dialogue(agents, [{"re": "bob", "say": "DONE"}, {"re": ".", "say": "first"}])
     up(server, {"file": str(file)})
@@ -140,6 +145,7 @@ def test_whoever_comes_back_is_told_what_came_since(server, agents):
     assert late.next()["data"]["n"] == 1
 
 
+@pytest.mark.night
 def test_rights_and_sessions_of_a_token(server, agents):
     file = dialogue(agents, [{"re": ".", "say": "DONE"}])
     up(server, {"file": str(file)})
@@ -171,6 +177,7 @@ ROUTES = (
 )
 
 
+@pytest.mark.night
 def test_a_connector_is_sent_over_tcp_and_names_nothing_of_this_machine(server, agents, place):
     file = dialogue(agents, [{"re": ".", "say": "DONE"}])
     over_tcp = {"tcp": True, "token": server.token}
@@ -204,6 +211,7 @@ def test_a_connector_is_sent_over_tcp_and_names_nothing_of_this_machine(server, 
     ]
 
 
+@pytest.mark.night
 @pytest.mark.parametrize(
     "name", ["..%2f..%2fwork%2fteam.json", "team.json", "%2fetc%2fpasswd", "a" * 300, "%00", "%F0", "ann"]
 )
@@ -234,6 +242,7 @@ def test_a_plan_of_what_is_no_connector(body, reason, server):
     assert (reply.status, reply.reason) == (400, reason), reply.text
 
 
+@pytest.mark.night
 def test_the_graph_is_of_the_file_that_the_run_began_with(server, agents):
     file = dialogue(agents, [{"re": ".", "say": "DONE"}])
     up(server, {"file": str(file)})

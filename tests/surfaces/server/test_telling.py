@@ -55,6 +55,7 @@ def receiver() -> Iterator[Receiver]:
     made.server.server_close()
 
 
+@pytest.mark.night
 def test_each_change_comes_once_and_in_order_though_one_request_in_three_fails(start_server, receiver, until):
     receiver.fails = lambda number: number % 3 == 0
     server = start_server("--on-event", receiver.url)
@@ -76,6 +77,7 @@ def test_each_change_comes_once_and_in_order_though_one_request_in_three_fails(s
     assert states[-11:] == ["busy", "idle"] * 5 + ["exited"]
 
 
+@pytest.mark.night
 def test_a_message_is_signed(start_server, receiver, until, place):
     server = start_server("--on-event", receiver.url)
     server.new("one", "cat")
@@ -113,6 +115,7 @@ def test_a_receiver_that_points_elsewhere_is_not_followed(receiver, place):
     assert [path for path, *_ in receiver.seen] == ["/hook"]
 
 
+@pytest.mark.night
 def test_a_command_gets_each_change_on_its_standard_input(start_server, until, place):
     told = place / "told"
     server = start_server("--on-event", f"cat >>{shlex.quote(str(told))}; echo >>{shlex.quote(str(told))}")

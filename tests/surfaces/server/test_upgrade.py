@@ -109,6 +109,7 @@ def read_terminal(server: HttpServer, since: int, last: bytes) -> Iterator[bytes
         yield data
 
 
+@pytest.mark.night
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_server_is_replaced_by_another_version_under_sessions_and_clients(
     start_server: Callable[..., HttpServer],

@@ -52,6 +52,7 @@ class Tiles:
         return row
 
 
+@pytest.mark.night
 def test_every_session_is_told_then_what_changes(server, place):
     server.new("one", "sh", "-c", "echo begin; exec cat", cwd=str(place), tag=["blue"])
     tiles = Tiles(server)
@@ -74,6 +75,7 @@ def test_every_session_is_told_then_what_changes(server, place):
         tiles.take()
 
 
+@pytest.mark.night
 def test_a_question_is_told_with_its_answers_and_goes_with_them(server):
     server.new("one", "sh", "-c", MENU)
     tiles = Tiles(server)
@@ -89,6 +91,7 @@ def test_a_question_is_told_with_its_answers_and_goes_with_them(server):
     tiles.await_row("one", lambda row: row["question"] is None)
 
 
+@pytest.mark.night
 def test_the_states_that_top_tells_are_told(server):
     server.new("gone", "sh", "-c", "exit 3")
     server.new("work", "sh", "-c", "while :; do :; done")
@@ -104,6 +107,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.night
 def test_what_a_program_prints_is_text_and_short(server):
     server.new("one", "sh", "-c", HOSTILE)
     tiles = Tiles(server)
@@ -115,6 +119,7 @@ def test_what_a_program_prints_is_text_and_short(server):
     assert len(row["line"]) <= 200
 
 
+@pytest.mark.night
 def test_a_token_for_some_sessions_is_told_of_those_whatever_they_are_called_later(server):
     tmuxctl("token", "new", "ci", "--right", "read", "--only", "build-*")
     browser = PlainBrowser(server)
@@ -134,6 +139,7 @@ def test_a_token_for_some_sessions_is_told_of_those_whatever_they_are_called_lat
     tiles.events.await_end()
 
 
+@pytest.mark.night
 def test_the_server_ends_though_somebody_reads(server):
     server.new("one", "cat")
     readers = [Tiles(server) for _ in range(3)]

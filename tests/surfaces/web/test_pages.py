@@ -47,6 +47,7 @@ def browser(server: HttpServer) -> PlainBrowser:
     return browser
 
 
+@pytest.mark.night
 def test_every_page_has_a_strict_policy(browser):
     browser.server.new("one", "cat")
     for path in ("/", "/?plain=1", "/session/one?plain=1", "/session/none?plain=1", "/login"):
@@ -59,6 +60,7 @@ def test_every_page_has_a_strict_policy(browser):
         assert reply.headers["cross-origin-opener-policy"] == "same-origin"
 
 
+@pytest.mark.night
 def test_a_page_of_ours_has_no_script_and_loads_nothing_from_elsewhere(browser):
     browser.server.new("one", "cat")
     for path in ("/?plain=1", "/session/one?plain=1", "/login"):
@@ -70,6 +72,7 @@ def test_a_page_of_ours_has_no_script_and_loads_nothing_from_elsewhere(browser):
                 assert (about.get(name) or "/").startswith("/"), about
 
 
+@pytest.mark.night
 def test_no_path_of_a_request_reaches_the_file_system(browser):
     for path in (
         "../page.py",
@@ -84,6 +87,7 @@ def test_no_path_of_a_request_reaches_the_file_system(browser):
         assert browser.get(f"/assets/{path}").status == 404, path
 
 
+@pytest.mark.night
 def test_a_file_is_packed_and_known_again(browser, place):
     name = next((name for name in ("vendor/xterm.mjs", "app.css") if name in assets.load_assets()), None)
     if name is None:
@@ -126,6 +130,7 @@ def test_what_is_brought_is_what_was_looked_at():
     }
 
 
+@pytest.mark.night
 def test_the_overview_lists_who_needs_a_person_first(browser, until):
     browser.server.new("quiet", "bash", "--norc")
     browser.server.new("z-asks", "sh", "-c", MENU)
@@ -136,6 +141,7 @@ def test_the_overview_lists_who_needs_a_person_first(browser, until):
     assert 'http-equiv="refresh"' in page
 
 
+@pytest.mark.night
 def test_a_question_is_answered_by_its_button(browser, until):
     browser.server.new("one", "sh", "-c", MENU)
     assert until(lambda: "Delete all?" in browser.get("/session/one?plain=1").text)
@@ -150,6 +156,7 @@ def test_a_question_is_answered_by_its_button(browser, until):
     assert until(lambda: "answer: y" in browser.get("/session/one?plain=1").text)
 
 
+@pytest.mark.night
 def test_a_line_is_typed_and_a_program_interrupted(browser, until):
     browser.server.new("one", "sh", "-c", "trap 'echo stopped' INT; while :; do read line && echo \"got $line\"; done")
     assert browser.submit("/session/one/type", text="<b>&amp; ü").status == 303
@@ -159,6 +166,7 @@ def test_a_line_is_typed_and_a_program_interrupted(browser, until):
     assert browser.submit("/session/none/type", text="x").status == 404
 
 
+@pytest.mark.night
 def test_a_password_is_asked_for_where_nobody_reads_along_only(browser, until):
     server = browser.server
     server.new(
@@ -182,6 +190,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.night
 def test_nothing_that_a_program_says_is_markup(browser, until):
     browser.server.new("one", "sh", "-c", HOSTILE, tag=["blue"])
     assert until(lambda: "onerror" in Markup(browser.get("/session/one?plain=1").text).text)
@@ -196,6 +205,7 @@ def test_nothing_that_a_program_says_is_markup(browser, until):
     assert "& &lt;b&gt;" in shown.text
 
 
+@pytest.mark.night
 def test_ten_megabytes_on_a_line_make_no_large_page(browser, until):
     browser.server.new("one", "sh", "-c", "head -c 10000000 /dev/zero | tr '\\0' x; exec cat")
     assert until(lambda: "xxxx" in browser.get("/?plain=1").text)
@@ -203,6 +213,7 @@ def test_ten_megabytes_on_a_line_make_no_large_page(browser, until):
     assert len(browser.get("/session/one?plain=1").body) < 100_000
 
 
+@pytest.mark.night
 def test_who_may_only_read_is_shown_nothing_that_acts(browser, until):
     browser.server.new("one", "sh", "-c", MENU)
     tmuxctl("token", "new", "reader", "--right", "read")
@@ -215,6 +226,7 @@ def test_who_may_only_read_is_shown_nothing_that_acts(browser, until):
     assert reader.submit("/session/one/answer", option="yes").status == 403
 
 
+@pytest.mark.night
 def test_a_page_that_is_typed_into_is_not_renewed(browser):
     browser.server.new("one", "cat")
     assert 'http-equiv="refresh"' in browser.get("/session/one?plain=1").text
@@ -236,6 +248,7 @@ def test_over_the_unix_socket_and_without_tokens_nobody_signs_in(start_server):
     assert server.call("POST", "/session/one/type", b"text=x", tcp=True, headers=other).status == 403
 
 
+@pytest.mark.night
 def test_the_moments_of_a_session_are_told(browser):
     browser.server.new("one", "bash", "--norc")
     browser.server.post("/v1/sessions/one/ask", {"text": "echo $((6*7))"})

@@ -53,6 +53,7 @@ def test_a_code_signs_in_once(browser):
     assert again.get("/").status == 303
 
 
+@pytest.mark.night
 def test_a_code_may_come_as_json_and_be_typed_by_hand(browser):
     typed = make_code().replace("-", " ").lower().replace("0", "o")
     reply = browser.call("POST", "/login", {"code": typed}, {})
@@ -69,6 +70,7 @@ def test_a_code_in_an_address_is_refused(browser):
     assert browser.submit("/login", code=code).status == 303
 
 
+@pytest.mark.night
 def test_neither_code_nor_login_is_kept_as_it_is(browser, place):
     code = make_code()
     browser.submit("/login", code=make_code())
@@ -80,6 +82,7 @@ def test_neither_code_nor_login_is_kept_as_it_is(browser, place):
         assert (place / "state/tmuxctl/serve" / name).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.night
 def test_wrong_codes_are_looked_at_ten_times_a_minute(browser):
     code = make_code()
     assert [browser.submit("/login", code=f"WRONG{number}").status for number in range(11)] == [401] * 10 + [429]
@@ -87,6 +90,7 @@ def test_wrong_codes_are_looked_at_ten_times_a_minute(browser):
     assert browser.call("POST", "/login", {"code": code}, {}).reason == "too_many_codes"
 
 
+@pytest.mark.night
 def test_a_login_survives_the_server_and_ends_with_its_token(start_server):
     server = start_server()
     assert tmuxctl("token", "new", "laptop").returncode == 0
@@ -102,6 +106,7 @@ def test_a_login_survives_the_server_and_ends_with_its_token(start_server):
     assert browser.get("/page/me").status == 401
 
 
+@pytest.mark.night
 def test_a_code_ends_with_its_token(browser):
     assert tmuxctl("token", "new", "laptop").returncode == 0
     code = make_code("laptop")
@@ -127,6 +132,7 @@ def test_codes_and_logins_end_in_time(place):
     assert files.find([text]) is None
 
 
+@pytest.mark.night
 def test_signing_out_ends_the_login_and_what_it_follows(browser):
     browser.server.new("one", "cat")
     browser.sign_in()
@@ -143,6 +149,7 @@ def test_signing_out_ends_the_login_and_what_it_follows(browser):
     assert browser.get("/page/me").status == 401
 
 
+@pytest.mark.night
 def test_another_page_cannot_act_by_the_cookie(browser, until):
     browser.server.new("one", "cat")
     browser.sign_in()
@@ -165,6 +172,7 @@ def test_another_page_cannot_act_by_the_cookie(browser, until):
     assert until(lambda: "typed" in browser.server.screen("one"))
 
 
+@pytest.mark.night
 def test_a_browser_that_knows_no_origin_tells_it_by_the_referer(browser, until):
     browser.server.new("one", "cat")
     browser.sign_in()
@@ -179,6 +187,7 @@ def test_a_browser_that_knows_no_origin_tells_it_by_the_referer(browser, until):
     assert sent.status == 403
 
 
+@pytest.mark.night
 def test_a_websocket_by_the_cookie_is_for_our_own_page(browser):
     browser.server.new("one", "cat")
     browser.sign_in()
@@ -192,6 +201,7 @@ def test_a_websocket_by_the_cookie_is_for_our_own_page(browser):
         assert json.loads(terminal.recv(PATIENCE))["type"] == "hello"
 
 
+@pytest.mark.night
 def test_an_origin_that_may_call_with_a_token_may_not_with_the_cookie(start_server):
     browser = PlainBrowser(start_server("--allow-origin", "https://dash.example"))
     browser.sign_in()
@@ -201,6 +211,7 @@ def test_an_origin_that_may_call_with_a_token_may_not_with_the_cookie(start_serv
     assert called.status == 200
 
 
+@pytest.mark.night
 def test_a_login_is_always_new(browser):
     browser.cookie = "tmuxctl_login=chosen-by-a-stranger-before-anybody-signed-in"
     assert browser.get("/").status == 303
@@ -219,6 +230,7 @@ def test_a_login_is_always_new(browser):
     assert browser.get("/page/me").json["token"] == "first"
 
 
+@pytest.mark.night
 def test_a_login_of_a_token_for_some_sessions_sees_those(browser, until):
     for name in ("build-1", "secret"):
         browser.server.new(name, "cat")
@@ -238,6 +250,7 @@ def test_a_login_of_a_token_for_some_sessions_sees_those(browser, until):
     assert browser.submit("/session/build-1/type", text="typed").status == 403
 
 
+@pytest.mark.night
 def test_the_cookie_does_not_count_beside_a_token(browser):
     browser.sign_in()
     assert browser.get("/page/me", Authorization="Bearer wrong").status == 401
@@ -254,6 +267,7 @@ def test_a_strange_host_is_refused_at_the_end_of_a_tunnel_too(server):
         assert server.get("/v1/sessions", headers={"Host": host}).status == 200
 
 
+@pytest.mark.night
 def test_a_link_needs_to_know_where_the_server_is(start_server):
     server = start_server(listen=False)
     made = tmuxctl("token", "login")

@@ -28,6 +28,7 @@ def browser(server: HttpServer, place: Path) -> PlainBrowser:
     return browser
 
 
+@pytest.mark.night
 def test_the_list_and_a_report_are_pages_without_a_script(browser):
     assert 'href="/teams?plain=1"' in browser.get("/?plain=1").text
     teams = browser.get("/teams?plain=1")
@@ -40,6 +41,7 @@ def test_the_list_and_a_report_are_pages_without_a_script(browser):
         assert not [tag for tag, _ in Markup(reply.text).elements if tag == "script"]
 
 
+@pytest.mark.night
 def test_a_team_that_is_not_there_is_told(browser):
     for name in ("none", "..%2fpair", "pair.json", "%00", "<b>"):
         reply = browser.get(f"/team/{name}?plain=1")
@@ -53,6 +55,7 @@ def test_who_has_not_signed_in_is_sent_to_sign_in(server):
         assert (reply.status, reply.headers["location"]) == (303, "/login")
 
 
+@pytest.mark.night
 def test_a_login_for_some_sessions_is_shown_no_team(browser):
     assert tmuxctl("token", "new", "some", "--only", "pair-*").returncode == 0
     some = PlainBrowser(browser.server)

@@ -106,7 +106,7 @@ def _judge_version(version: str) -> tuple[bool | None, str | None]:
     tried = f"{versions.TRIED[0]} to {versions.TRIED[-1]}"
     return (
         None,
-        f"tmuxctl was tried with {tried}, not with this version; try it: make test-tmux TMUX_BINARY=PATH",
+        f"tmuxctl was tried with {tried}, not with this version; try it: make nightly SUITES=tmux TMUX_BINARIES=PATH",
     )
 
 
