@@ -191,6 +191,8 @@ def test_the_timeline_keeps_no_secret(control: Control, place: Path, monkeypatch
     control.wait("sh", input=True)
     monkeypatch.setenv("PASSWORD", "d3pl0y")
     control.send("sh", secret_from_env="PASSWORD")
+    # what is typed before the terminal shows text again is kept as a secret
+    control.wait("sh", text="$ ")
     control.send("sh", b"stty -echo; read other; stty echo; echo d''one")
     control.wait("sh", input=True)
     control.send("sh", b"h1dden", insecure=True)
