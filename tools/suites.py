@@ -21,6 +21,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -347,7 +348,7 @@ class Outcome(NamedTuple):
         return "FLAKY" if self.flaky else "passed"
 
 
-def installing(suite: Suite) -> Iterator[Words]:
+def install_commands(suite: Suite) -> Iterator[Words]:
     """The commands that install what a suite needs."""
     if suite.needs:
         yield ("sh", "tools/setup.sh", "system", *suite.needs.split())
@@ -365,16 +366,17 @@ def run(name: str, suite: Suite, arguments: Sequence[str], log: Path | None) -> 
                 words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output, check=False
             ).returncode
 
-        if any(call(words) for words in installing(suite)):
+        if any(call(words) for words in install_commands(suite)):
             return Outcome(broken=True)
         if suite.loops:
             stack.enter_context(busy_loops(suite.loops * (os.cpu_count() or 1)))
         outcome = Outcome()
         if suite.tests or suite.options:
             cache = BUILD / "cache" / name
+            shutil.rmtree(cache, ignore_errors=True)
             pytest = python("-m", "pytest", "-o", f"cache_dir={cache}")
             words = (*pytest, "-n", str(WORKERS), "--dist", "worksteal", *suite.options, *suite.tests, *arguments)
-            outcome = _again(cache, call(words), lambda tests: call((*pytest, *_own_options(suite), *tests)))
+            outcome = _run_again(cache, call(words), lambda tests: call((*pytest, *_own_options(suite), *tests)))
             arguments = ()
         for number, words in enumerate(suite.commands, 1):
             more = arguments if number == len(suite.commands) else ()
@@ -387,7 +389,7 @@ def _own_options(suite: Suite) -> Words:
     return tuple(word for word in suite.options if word.startswith(("--over-ssh", "--elsewhere")))
 
 
-def _again(cache: Path, status: int, run_tests: Callable[[Sequence[str]], int]) -> Outcome:
+def _run_again(cache: Path, status: int, run_tests: Callable[[Sequence[str]], int]) -> Outcome:
     """Run each test that failed again, alone and once."""
     file = cache / "v/cache/lastfailed"
     if status == 0:
@@ -399,8 +401,8 @@ def _again(cache: Path, status: int, run_tests: Callable[[Sequence[str]], int]) 
     return Outcome(failed=tuple(name for name in failed if name not in flaky), flaky=flaky)
 
 
-def run_all(suites: Mapping[str, Suite], arguments: Sequence[str]) -> int:
-    """Run suites one after another, each with its output in a file and a line here; 1 unless all passed at once."""
+def run_all(suites: Mapping[str, Suite], arguments: Sequence[str], flaky_file: Path | None = None) -> int:
+    """Run suites one after another, each with its output in a file and a line here. Returns 1 unless all passed at once."""
     BUILD.mkdir(parents=True, exist_ok=True)
     flaky: dict[str, str] = {}
     bad = []
@@ -414,7 +416,8 @@ def run_all(suites: Mapping[str, Suite], arguments: Sequence[str]) -> int:
             bad.append(name)
             lines = log.read_text(errors="replace").splitlines()[-TAIL:] if log else []
             print("\n".join([*lines, *(f"   failed: {test}" for test in outcome.failed)]), flush=True)
-    FLAKY.write_text(json.dumps(flaky, indent=2) + "\n")
+    if flaky_file:
+        flaky_file.write_text(json.dumps(flaky, indent=2) + "\n")
     if bad:
         print(f"FAILED: {', '.join(bad)}; flaky: {', '.join(flaky) or 'none'}", flush=True)
     return int(bool(bad))
@@ -456,7 +459,7 @@ def main(argv: list[str]) -> int:
         statuses = {
             subprocess.run(command, cwd=ROOT, check=False).returncode
             for suite in gate().values()
-            for command in installing(suite)
+            for command in install_commands(suite)
         }
         return int(statuses != {0})
     if not words or words[0] not in runs:
@@ -467,7 +470,12 @@ def main(argv: list[str]) -> int:
     if unknown := [name for name in names if name not in suites]:
         print(f"no such suite: {', '.join(unknown)}. There are: {', '.join(suites)}", file=sys.stderr)
         return 2
-    return run_all({name: suites[name] for name in names}, arguments)
+    chosen = {name: suites[name] for name in names}
+    try:
+        return run_all(chosen, arguments, flaky_file=FLAKY if words[0] == "nightly" else None)
+    except KeyboardInterrupt:
+        # the programs that ran had it too, and have ended
+        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":
