@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import queue
 import random
 import shutil
 import signal
@@ -16,6 +17,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tmuxctl.control import Control
+from tmuxctl.milestones import VARIABLE, Milestone
 from tmuxctl.surfaces.cli.command_server import client as command_client
 from tmuxctl.surfaces.cli.setup import serving
 from tmuxctl.terminal.launch.tmux_conf import CONFIG
@@ -409,6 +412,48 @@ def until() -> Callable[[Callable[[], Any]], Any]:
         return found
 
     return wait
+
+
+class Milestones:
+    """What this process and those that it starts have done: `tmuxctl.milestones`."""
+
+    def __init__(self, path: str) -> None:
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(path)
+        self._reached: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
+        # the socket holds a few messages only
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        while message := self._socket.recv(4096):
+            self._reached.put(message.decode().split("\0"))
+
+    def wait(self, milestone: Milestone, session: str, about: str | None = None) -> None:
+        """Wait until this is reached, from the last one that was waited for on."""
+        seen: list[list[str]] = []
+        wanted = [milestone, session, about]
+        while not seen or seen[-1][: 2 + (about is not None)] != wanted[: 2 + (about is not None)]:
+            try:
+                seen.append(self._reached.get(timeout=PATIENCE))
+            except queue.Empty:
+                raise AssertionError(f"{wanted} was not reached, but {seen}") from None
+
+    def close(self) -> None:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.sendto(b"", self._socket.getsockname())
+        self._reader.join()
+        self._socket.close()
+
+
+@pytest.fixture
+def milestones(place: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Milestones]:
+    """Waits by name for what processes do that are started behind it, and for this one."""
+    path = f"{place}/milestones"
+    monkeypatch.setenv(VARIABLE, path)
+    reader = Milestones(path)
+    yield reader
+    reader.close()
 
 
 @pytest.fixture

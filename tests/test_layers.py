@@ -25,6 +25,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "vocabulary",
         "model",
         "untrusted",
+        "milestones",
         "state_files",
         "widths",
         "evidence",

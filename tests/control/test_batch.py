@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import Milestones
 from control.conftest import Held
 from control.person import Person
 from programs import LINES, PYTHON, SHELL
@@ -316,9 +317,7 @@ def test_a_time_for_the_whole_ends_the_step_under_way(control: Control) -> None:
 
 
 @pytest.mark.on("tmux", "resident")
-def test_what_was_done_goes_with_a_cancelled_call(
-    control: Control, held: Held, until: Callable[[Callable[[], Any]], Any]
-) -> None:
+def test_what_was_done_goes_with_a_cancelled_call(control: Control, held: Held, milestones: Milestones) -> None:
     control.new("t", SHELL)
     cancelled, told = threading.Event(), list[Cancelled]()
 
@@ -331,7 +330,9 @@ def test_what_was_done_goes_with_a_cancelled_call(
 
     running = threading.Thread(target=run)
     running.start()
-    until(lambda: "BEGIN" in control.screen("t").text)
+    # the line of the first step, and that of the turn
+    milestones.wait("typed", "t")
+    milestones.wait("typed", "t")
     cancelled.set()
     running.join()
     assert [one["outcome"] for one in told[0].details["batch"]["steps"]] == ["done", "interrupted", "not_run"]
@@ -358,7 +359,7 @@ def test_a_thousand_steps(control: Control) -> None:
 
 @pytest.mark.on("tmux")
 def test_a_session_has_one_batch_at_a_time(
-    control: Control, another: Callable[[], Control], held: Held, until: Callable[[Callable[[], Any]], Any]
+    control: Control, another: Callable[[], Control], held: Held, milestones: Milestones
 ) -> None:
     control.new("t", SHELL)
     first = list[Batch]()
@@ -366,7 +367,7 @@ def test_a_session_has_one_batch_at_a_time(
     steps = [{"send": f"{held.words}; echo END"}, {"wait": {"text": "^END$"}}, {"exec": "echo after"}]
     running = threading.Thread(target=lambda: first.append(control.batch("t", steps)))
     running.start()
-    until(lambda: "END" in other.screen("t").text)
+    milestones.wait("typed", "t")
     with pytest.raises(Conflict) as refused:
         other.batch("t", [{"send": "mixed"}])
     assert refused.value.reason == "busy"
@@ -397,7 +398,11 @@ def test_the_batch_of_a_dead_process_keeps_nobody_out(control: Control) -> None:
 @pytest.mark.night
 @pytest.mark.on("tmux")
 def test_a_long_step_keeps_the_batch_from_running_out(
-    control: Control, another: Callable[[], Control], held: Held, until: Callable[[Callable[[], Any]], Any]
+    control: Control,
+    another: Callable[[], Control],
+    held: Held,
+    milestones: Milestones,
+    until: Callable[[Callable[[], Any]], Any],
 ) -> None:
     control.new("t", SHELL)
     other = another()
@@ -405,7 +410,7 @@ def test_a_long_step_keeps_the_batch_from_running_out(
     steps = [{"send": f"{held.words}; echo END"}, {"wait": {"text": "^END$", "timeout": "60s"}}]
     running = threading.Thread(target=lambda: done.append(control.batch("t", steps)))
     running.start()
-    until(lambda: "END" in other.screen("t").text)
+    milestones.wait("typed", "t")
     other.machine.transport.run([("set-option", "-t", "=t:", options.BATCH_UNTIL, "1")])
     until(lambda: other.machine.io.look("t", (options.BATCH_UNTIL,)).values != ["1"])
     with pytest.raises(Conflict, match="another batch"):

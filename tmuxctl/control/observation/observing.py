@@ -7,6 +7,7 @@ from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from tmuxctl import evidence as evidences
+from tmuxctl import milestones
 from tmuxctl.control.machine import KeptLooks
 from tmuxctl.control.observation import wanting
 from tmuxctl.control.observation.consumption import count_switches, input_consumed
@@ -223,6 +224,7 @@ class StabilityTracker:
         )
         self.not_reading = self.not_reading or self._confirmed_not_reading(before)
         self.verdict = self.after_input(self.verdict, look)
+        milestones.reach("observed", self.observer.pane.name, self.verdict.state)
         self._is_new = not is_confirmed(before, self.verdict)
         if self.verdict is TAKING:
             self.is_stable = False

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
+from tmuxctl import milestones
 from tmuxctl.control.caller_files import read_given_file
 from tmuxctl.control.input import deciding, sending, submitting
 from tmuxctl.control.observation import observing, wanting
@@ -109,6 +110,7 @@ def ask(machine: Machine, session: str, text: bytes, asked: Asked, *, new: str |
             turn.note_timeout()
         answer = read_answer(EndedTurn(machine, turn.pane, turn.steady, typed, count, end, began, asked.raw))
         _note_turn(machine, turn.pane, typed, answer)
+        milestones.reach("answered", turn.pane.name, answer.state)
         return answer
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
+from tmuxctl import milestones
 from tmuxctl.errors import Conflict, Exited, Unreachable, Usage
 from tmuxctl.operations import current
 from tmuxctl.terminal.tmux import lease, options
@@ -240,6 +241,7 @@ def carry_out(
     if done.reasons:
         return CarriedOut(_raise_refusal(done.reasons, pane), done.values)
     _note_input(io, pane, write, remember.replace(segments.END, str(done.offset)))
+    milestones.reach("typed", pane.name)
     return CarriedOut("done", done.values, done.offset)
 
 

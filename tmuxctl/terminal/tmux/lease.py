@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from tmuxctl import milestones
 from tmuxctl.errors import Conflict
 from tmuxctl.terminal.tmux import options
 from tmuxctl.terminal.tmux.pane_io import Comparison, Condition, FieldTest, PaneIO
@@ -81,7 +82,10 @@ def take_lease_and_look(
     """`take_lease`, and the values of these fields at that moment; None if another writer has it."""
     unless = {"leased": held_by_other(io, holder, pane, name)}
     done = io.change_and_look(pane.name, lease_values(io, holder, name), fields=fields, unless=unless)
-    return None if done.reasons else done.values
+    if done.reasons:
+        return None
+    milestones.reach("leased", pane.name, name)
+    return done.values
 
 
 def lease_values(io: PaneIO, holder: LeaseHolder, name: str = options.LEASE) -> dict[str, str]:
