@@ -127,12 +127,12 @@ def new(machine: Machine, wanted: SessionRequest, names: Sequence[str], route: s
     found = _checked(wanted, names)
     if there := _there(machine, wanted):
         return observing.wait_until_ready(machine, there) if wait else there
-    order = _reserved(machine, wanted, found, route)
+    order, reserved = _reserved(machine, wanted, found, route)
     passed: list[Passed] = []
     for one in order:
         made = _started(machine, as_wanted(wanted, one, found, route), one, wait=wait)
         if not isinstance(made, Passed):
-            _note_turn(machine, found, one)
+            _note_turn(machine, found, one.name, reserved)
             return changed(made, passed=tuple(passed))
         passed.append(made)
     raise none_left("no candidate could be started", passed)
@@ -274,22 +274,26 @@ def _key(found: Sequence[Candidate]) -> str:
 
 def _reserved(
     machine: Machine, wanted: SessionRequest, found: Sequence[Candidate], route: str
-) -> tuple[Candidate, ...]:
-    """The order for one more session. By turns, the turn is taken at once: another process has the next."""
+) -> tuple[tuple[Candidate, ...], str | None]:
+    """The order for one more session. By turns, the turn is taken at once, so that another process has the next; then the second
+    value is the name of the candidate whose turn it is."""
     if route != "round-robin":
-        return ordered(found, route, limits=limits(machine, route))
+        return ordered(found, route, limits=limits(machine, route)), None
     with _alone(machine):
         order = ordered(found, route, _last_taken(machine, found))
         there = next((one for one in order if not_installed(machine, wanted, one) is None), None)
         if there is not None:
             _remember(machine, layout.TURNS, _key(found), there.name)
-    return order
+    return order, there.name if there else None
 
 
-def _note_turn(machine: Machine, found: Sequence[Candidate], one: Candidate) -> None:
+def _note_turn(machine: Machine, found: Sequence[Candidate], started: str, reserved: str | None) -> None:
+    """Keep which candidate was started. If its turn was reserved that is known, and another process may have had the next since."""
+    if started == reserved:
+        return
     with _alone(machine):
-        if _last_taken(machine, found) != one.name:
-            _remember(machine, layout.TURNS, _key(found), one.name)
+        if reserved is None or _last_taken(machine, found) == reserved:
+            _remember(machine, layout.TURNS, _key(found), started)
 
 
 def _alone(machine: Machine) -> AbstractContextManager[None]:
